@@ -1,0 +1,21 @@
+# SIMD kernels: one translation unit a level, each with its own flags, chosen at run time (src/cpu/kernels/select.cpp).
+# The baseline of everything else stays the compiler's default, so the program starts on any processor of its architecture.
+
+function(anedvd_kernel level)
+  set(file ${CMAKE_SOURCE_DIR}/src/cpu/kernels/${level}.cpp)
+  if(EXISTS ${file})
+    target_sources(anedvd_cpu PRIVATE ${file})
+    string(REPLACE ";" " " flags "${ARGN}")
+    set_source_files_properties(${file} PROPERTIES COMPILE_FLAGS "${flags}")
+    string(TOUPPER ${level} upper)
+    target_compile_definitions(anedvd_cpu PRIVATE ANEDVD_HAS_${upper})
+  endif()
+endfunction()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  anedvd_kernel(x86_avx2 -mavx2 -mfma -mf16c)
+  anedvd_kernel(x86_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  anedvd_kernel(arm_neon)
+  anedvd_kernel(arm_dotprod -march=armv8.2-a+dotprod+fp16)
+endif()
