@@ -1,0 +1,43 @@
+// One answer: prompt ids in, text and ids out, streamed as they come.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/runtime.h"
+#include "sampling/sampler.h"
+
+namespace anedvd {
+
+enum class FinishReason { kStop, kLength, kCancelled };
+std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"
+
+struct GenerateRequest {
+  std::vector<Token> prompt;  // at least one
+  SamplingParams sampling;
+  int max_tokens = -1;             // −1: to the end of the context
+  std::vector<std::string> stop;   // the answer ends before the first of these; none of their bytes is emitted
+};
+
+struct GenerateResult {
+  std::string text;
+  std::vector<Token> ids;  // generated, the end token not included
+  FinishReason finish = FinishReason::kLength;
+  int prompt_tokens = 0;
+  int reused_tokens = 0;   // of the prompt, already in the sequence
+  double prefill_s = 0;    // until the first logits
+  double decode_s = 0;     // from there to the last token
+  uint64_t seed = 0;
+};
+
+// Receives text that is final: whole characters, never part of a stop string. Returns false to stop (finish kCancelled).
+using TextSink = std::function<bool(std::string_view)>;
+
+// Generates after `request.prompt` in `sequence` (empty or holding a prefix of the prompt: the common part is reused).
+// Errors: kUsage (prompt empty or longer than the context, a bad parameter), kNumeric (logits not finite), kCancelled never (see finish).
+Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request, const TextSink& on_text);
+
+}  // namespace anedvd
