@@ -1,18 +1,19 @@
 // Logits to a token.
 //
 // Order: logit bias and penalties → only candidates within max_logit − 20·temperature → the k largest → top-p → min-p → draw. The cost follows
-// the candidates, not the vocabulary. Temperature 0 is greedy: the largest logit after bias and penalties, lowest id on ties, whatever the
-// other settings are.
+// the candidates, not the vocabulary. Shares (of top-p, min-p and the draw) are those at the temperature, among what the stage before left.
+// Temperature 0 is greedy: the largest logit after bias and penalties, lowest id on ties, whatever the other settings are.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "sampling/penalties.h"
+#include "sampling/truncation.h"
 
 namespace anedvd {
 
@@ -25,8 +26,8 @@ struct SamplingParams {
   int repeat_last_n = 64;          // window of repeat_penalty in tokens; −1: everything, 0: off
   float presence_penalty = 0.0f;   // OpenAI semantics: subtracted once from each token that was generated
   float frequency_penalty = 0.0f;  // … and this for each time it was generated
-  std::vector<std::pair<int32_t, float>> logit_bias;  // added to the logit; ±infinity allowed: −∞ bans
-  std::optional<uint64_t> seed;    // none: a fresh one for each sampler
+  std::vector<std::pair<int32_t, float>> logit_bias;  // added to the logit; −∞ bans, +∞ bans all others
+  std::optional<uint64_t> seed;                       // none: a fresh one for each sampler
 };
 
 // kUsage, naming the field, if a value is not finite or out of range (temperature ≥ 0, 0 < top_p ≤ 1, 0 ≤ min_p ≤ 1, top_k ≥ 0, repeat_penalty > 0,
@@ -49,13 +50,15 @@ class Sampler {
   uint64_t seed() const { return seed_; }
 
  private:
+  int32_t draw();
+
   SamplingParams params_;
   uint64_t seed_;
   uint64_t draws_ = 0;  // the random number of draw n depends on (seed, n) only: a replay gives the same tokens
-  std::vector<int32_t> recent_;
-  std::unordered_map<int32_t, int> generated_;
-  std::vector<std::pair<float, int32_t>> candidates_;  // reused between steps
-  std::vector<float> adjusted_;
+  Penalties penalties_;
+  std::vector<float> adjusted_;  // logits after bias and penalties, when there are any
+  LogitScan scan_;               // these two are reused between steps
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace anedvd
