@@ -1,5 +1,7 @@
 #include "sampling/truncation.h"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -31,7 +33,7 @@ TEST(CollectCandidates, FindsTheTopKWhenEachStandsInABlockOfItsOwn) {
     ASSERT_EQ(found.size(), size_t(k));
     for (size_t i = 0; i < size_t(k); ++i) {
       EXPECT_EQ(found[i].logit, i < heads.size() ? heads[i] : -100.0f) << "k " << k << " place " << i;
-      if (i > 0) EXPECT_TRUE(comes_before(found[i - 1], found[i]));
+      EXPECT_TRUE(i == 0 || comes_before(found[i - 1], found[i]));
     }
   }
 }
