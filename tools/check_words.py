@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 # Brackets keep the patterns from finding themselves. A default for a variable, ${TMPDIR:-…}, is no place of its own.
-PLACES = re.compile(r"""(?<![\w.$}])/(?:[r]oot|[h]ome/\w|[U]sers/\w|[w]ork|[t]mp|[f]arm|[m]nt)(?:/\w|(?=["'\s]))""")
+PLACES = re.compile(r"""(?<![\w.$}])/(?:(?:[h]ome|[U]sers)/\w|(?:[r]oot|[w]ork|[t]mp|[f]arm|[m]nt)(?:/\w|(?=["'\s])))""")
 UNFINISHED = re.compile(r"\b(?:T[O]DO|F[I]XME|X[X]X|H[A]CK)\b")
 GIVEN = ("tests/data/", "fuzz/corpus/")
 
