@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "cli/commands/all.h"
+
+namespace anedvd {
+namespace {
+
+// The contract's commands and flags whose feature this version lacks. An entry leaves when its feature comes.
+constexpr std::string_view kLaterCommands[] = {
+    "chat",   "serve",   "conform", "probe",    "selftest",   "check",    "verify",
+    "layers", "kernels", "width",   "template", "perplexity", "quantize",
+};
+
+struct LaterOption {
+  std::string_view command;  // empty: any
+  std::string_view option;
+};
+
+constexpr LaterOption kLaterOptions[] = {
+    {"", "--kv-memory"},
+    {"", "--kv-disk"},
+    {"", "--kv-type"},
+    {"", "--sim-chip"},
+    {"", "--sim-profile"},
+    {"", "--sim-deterministic"},
+    {"", "--ane-route"},
+    {"", "--fuse"},
+    {"", "--split"},
+    {"", "--chat-template"},
+    {"", "--grammar-json-schema"},
+    {"", "--draft"},
+    {"", "--speculate"},
+    {"", "--ab"},
+    {"run", "--repeat"},
+    {"cpu", "--repeat"},
+    {"cpu", "--chat"},
+    {"tokenize", "--chat"},
+    {"bench", "--parallel"},
+    {"run", "--open"},
+    {"run", "--plain"},
+    {"run", "--no-history"},
+    {"run", "--multiline"},
+};
+
+}  // namespace
+
+const std::vector<Command>& all_commands() {
+  static const std::vector<Command> commands = {
+      info_command(), tokenize_command(),    detokenize_command(),
+      help_command(), completions_command(), version_command(),
+  };
+  return commands;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : all_commands())
+    if (command.name == name) return &command;
+  return nullptr;
+}
+
+bool is_later_command(std::string_view name) {
+  return std::find(std::begin(kLaterCommands), std::end(kLaterCommands), name) != std::end(kLaterCommands);
+}
+
+bool is_later_option(std::string_view command, std::string_view option) {
+  return std::any_of(std::begin(kLaterOptions), std::end(kLaterOptions), [&](const LaterOption& later) {
+    return later.option == option && (later.command.empty() || later.command == command);
+  });
+}
+
+}  // namespace anedvd

@@ -1,0 +1,18 @@
+// Options that several commands share, in one place so that they mean the same everywhere.
+#pragma once
+
+#include <vector>
+
+#include "cli/command.h"
+
+namespace anedvd {
+
+// One list after the other.
+std::vector<OptionSpec> join(const std::vector<std::vector<OptionSpec>>& lists);
+
+std::vector<OptionSpec> model_option();      // --model
+std::vector<OptionSpec> runtime_options();   // --max-seq --device --threads --chunk …: how a model is loaded
+std::vector<OptionSpec> sampling_options();  // --max-tokens --temp … --stop --seed
+std::vector<OptionSpec> json_option();       // --json
+
+}  // namespace anedvd
