@@ -31,11 +31,11 @@ class Tokenizer {
 
   virtual int vocab_size() const = 0;
   virtual std::optional<Token> bos() const = 0;
-  virtual bool adds_bos() const = 0;                              // a raw prompt starts with BOS
+  virtual bool adds_bos() const = 0;  // a raw prompt starts with BOS
   virtual bool is_control(Token token) const = 0;
-  virtual bool is_end(Token token) const = 0;                     // generation stops here: EOS, end of turn, end of text …
+  virtual bool is_end(Token token) const = 0;  // generation stops here: EOS, end of turn, end of text …
   virtual std::optional<Token> find(std::string_view piece) const = 0;  // a token by its exact text
-  virtual std::string_view kind() const = 0;                      // "BPE": for `info`
+  virtual std::string_view kind() const = 0;                            // "BPE": for `info`
 };
 
 // Builds the tokenizer that a GGUF file's `tokenizer.ggml.*` keys describe. Tables are built when first needed.

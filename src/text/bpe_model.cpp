@@ -1,0 +1,106 @@
+#include "text/bpe_model.h"
+
+#include <fmt/core.h>
+
+#include "text/byte_map.h"
+#include "text/unicode.h"
+
+namespace anedvd {
+
+BpeModel::BpeModel(const Vocabulary& vocabulary, std::vector<std::string_view> merges, Options options)
+    : vocabulary_(vocabulary), merge_lines_(std::move(merges)), options_(options) {
+  byte_tokens_.fill(-1);
+}
+
+void BpeModel::prepare() const {
+  std::call_once(once_, [this] { build(); });
+}
+
+std::optional<Token> BpeModel::find_plain(std::string_view text) const {
+  const auto token = vocabulary_.find(text);
+  if (!token) return std::nullopt;
+  const PieceType type = vocabulary_.type(*token);
+  const bool plain = type == PieceType::kNormal || type == PieceType::kUserDefined || type == PieceType::kUnused;
+  return plain ? token : std::nullopt;
+}
+
+void BpeModel::build() const {
+  std::string text;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    text.clear();
+    if (options_.byte_level) {
+      append_utf8(byte_to_mapped(static_cast<unsigned char>(byte)), text);
+    } else {
+      text = fmt::format("<0x{:02X}>", byte);
+    }
+    const auto token = options_.byte_level ? find_plain(text) : vocabulary_.find(text);
+    if (token && !vocabulary_.is_control(*token)) byte_tokens_[byte] = *token;
+  }
+  merges_.reserve(merge_lines_.size());
+  for (size_t rank = 0; rank < merge_lines_.size(); ++rank) {
+    const std::string_view line = merge_lines_[rank];
+    const size_t space = line.find(' ', 1);  // a piece may itself begin with a space
+    if (space == std::string_view::npos) continue;
+    const auto left = find_plain(line.substr(0, space));
+    const auto right = find_plain(line.substr(space + 1));
+    if (!left || !right) continue;
+    text.assign(line, 0, space);
+    text.append(line, space + 1);
+    const auto result = find_plain(text);
+    if (result) merges_.add(*left, *right, static_cast<uint32_t>(rank), *result);
+  }
+}
+
+void BpeModel::encode_word(std::string_view word, std::vector<Token>& out) const {
+  prepare();
+  if (options_.ignore_merges) {
+    std::string mapped;
+    if (options_.byte_level) append_mapped(word, mapped);
+    if (const auto token = find_plain(options_.byte_level ? std::string_view(mapped) : word)) {
+      out.push_back(*token);
+      return;
+    }
+  }
+  const size_t start = out.size();
+  if (options_.byte_level) {
+    append_bytes_of(word, out);
+  } else {
+    append_characters_of(word, out);
+  }
+  merges_.apply(out, start);
+}
+
+void BpeModel::append_bytes_of(std::string_view word, std::vector<Token>& out) const {
+  for (const char byte : word) {
+    const Token token = byte_tokens_[static_cast<unsigned char>(byte)];
+    if (token >= 0) {
+      out.push_back(token);
+    } else if (options_.unknown >= 0) {
+      out.push_back(options_.unknown);
+    }
+  }
+}
+
+void BpeModel::append_characters_of(std::string_view word, std::vector<Token>& out) const {
+  bool after_unknown = false;
+  for (size_t at = 0; at < word.size();) {
+    const std::string_view character = word.substr(at, char_at(word, at).bytes);
+    at += character.size();
+    if (const auto token = find_plain(character)) {
+      out.push_back(*token);
+      after_unknown = false;
+      continue;
+    }
+    bool all_bytes = options_.byte_fallback;
+    for (const char byte : character) all_bytes = all_bytes && byte_tokens_[static_cast<unsigned char>(byte)] >= 0;
+    if (all_bytes) {
+      for (const char byte : character) out.push_back(byte_tokens_[static_cast<unsigned char>(byte)]);
+      after_unknown = false;
+    } else if (options_.unknown >= 0) {
+      if (!after_unknown || !options_.fuse_unknown) out.push_back(options_.unknown);
+      after_unknown = true;
+    }
+  }
+}
+
+}  // namespace anedvd

@@ -1,0 +1,53 @@
+// BPE on one word: first its smallest pieces, then merges.
+//
+// Two alphabets. Byte-level (GPT-2): every byte is a piece, vocabulary texts are written in the byte alphabet. Characters (SentencePiece
+// style): every character is a piece; one that the vocabulary lacks becomes byte tokens <0xXX>, or the unknown token.
+// Tables are built by the first call of encode_word. Safe for several threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "text/merge_table.h"
+#include "text/vocabulary.h"
+
+namespace anedvd {
+
+class BpeModel {
+ public:
+  struct Options {
+    bool byte_level = true;
+    bool byte_fallback = false;  // characters only
+    bool ignore_merges = false;  // a word that is itself a token is taken whole
+    Token unknown = -1;          // for what nothing stands for; −1: left out
+    bool fuse_unknown = false;   // neighbouring unknown characters become one token
+  };
+
+  // `merges` are lines "LEFT RIGHT", best first; the vocabulary and the lines' characters are borrowed.
+  BpeModel(const Vocabulary& vocabulary, std::vector<std::string_view> merges, Options options);
+
+  // Appends the word's tokens. Control and unknown tokens never come out of text, whatever merges say.
+  void encode_word(std::string_view word, std::vector<Token>& out) const;
+
+  // Builds the tables now.
+  void prepare() const;
+
+ private:
+  void build() const;
+  void append_bytes_of(std::string_view word, std::vector<Token>& out) const;
+  void append_characters_of(std::string_view word, std::vector<Token>& out) const;
+  std::optional<Token> find_plain(std::string_view text) const;
+
+  const Vocabulary& vocabulary_;
+  std::vector<std::string_view> merge_lines_;
+  Options options_;
+  mutable std::once_flag once_;
+  mutable MergeTable merges_;
+  mutable std::array<Token, 256> byte_tokens_;  // of a byte alone; −1: none
+};
+
+}  // namespace anedvd

@@ -1,0 +1,30 @@
+// Byte-level BPE as GGUF files describe it (tokenizer.ggml.model = "gpt2"): normalise, cut into words, merge.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "text/bpe_model.h"
+#include "text/pretokenize.h"
+#include "text/tokenizer_base.h"
+
+namespace anedvd {
+
+class ByteBpeTokenizer final : public TokenizerBase {
+ public:
+  // `merges`: lines "LEFT RIGHT"; borrowed, as the vocabulary's texts.
+  ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids, std::vector<std::string_view> merges,
+                   const Pretokenizer& pretokenizer);
+
+  void append_bytes(Token token, std::string& out, bool with_control) const override;
+  std::string_view kind() const override { return "BPE"; }
+
+ protected:
+  void encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const override;
+
+ private:
+  const Pretokenizer& pretokenizer_;
+  BpeModel model_;
+};
+
+}  // namespace anedvd

@@ -1,0 +1,58 @@
+// Finds whole tokens (control tokens, user-defined pieces) in raw text, before any splitting: leftmost first, then longest.
+//
+// The texts lie in one sorted list; a candidate start narrows a range of it byte by byte, so a search costs at most the length of the
+// longest text at each position and no table has to be built besides the sorting.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace anedvd {
+
+class SpecialMatcher {
+ public:
+  struct Entry {
+    std::string_view text;
+    Token token = -1;
+  };
+
+  SpecialMatcher() = default;
+  // Empty texts are ignored. Of equal texts the first counts.
+  explicit SpecialMatcher(std::vector<Entry> entries);
+
+  struct Match {
+    size_t start = 0, end = 0;  // start == npos: nothing found
+    Token token = -1;
+  };
+  // The first match that starts at or after `from`.
+  Match find(std::string_view text, size_t from) const;
+
+  bool empty() const { return entries_.empty(); }
+
+  // Calls run(piece) for stretches without a match and hit(token) for matches, in order.
+  template <class Run, class Hit>
+  void partition(std::string_view text, Run&& run, Hit&& hit) const {
+    for (size_t at = 0; at < text.size();) {
+      const Match match = find(text, at);
+      if (match.start == std::string_view::npos) {
+        run(text.substr(at));
+        return;
+      }
+      if (match.start > at) run(text.substr(at, match.start - at));
+      hit(match.token);
+      at = match.end;
+    }
+  }
+
+ private:
+  const Entry* longest_at(std::string_view text, size_t at) const;
+
+  std::vector<Entry> entries_;                 // sorted by text
+  std::array<uint32_t, 257> first_byte_ = {};  // entries that start with byte b: [first_byte_[b], first_byte_[b + 1])
+};
+
+}  // namespace anedvd

@@ -1,0 +1,137 @@
+#include "text/vocabulary.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace anedvd {
+namespace {
+
+// Control tokens that end a turn or a text in the families in use.
+constexpr std::string_view kEndTexts[] = {"<|eot_id|>",
+                                          "<|eom_id|>",
+                                          "<|im_end|>",
+                                          "<|end|>",
+                                          "<end_of_turn>",
+                                          "<turn|>",
+                                          "<|endoftext|>",
+                                          "<|end_of_text|>",
+                                          "</s>",
+                                          "<eos>",
+                                          "<|return|>",
+                                          "<|call|>",
+                                          "<EOT>",
+                                          "[EOT]",
+                                          "[EOS]",
+                                          "<end_of_utterance>",
+                                          "<｜end▁of▁sentence｜>",
+                                          "<|end_of_sentence|>"};
+
+PieceType piece_type(int64_t number) {
+  const bool known = number >= static_cast<int>(PieceType::kNormal) && number <= static_cast<int>(PieceType::kByte);
+  return known ? static_cast<PieceType>(number) : PieceType::kUnused;
+}
+
+}  // namespace
+
+uint64_t hash_bytes(std::string_view bytes) {
+  // Multiply and fold 8 bytes at a time (the construction of wyhash).
+  constexpr uint64_t kA = 0x9E3779B97F4A7C15u;
+  constexpr uint64_t kB = 0xE7037ED1A0B428DBu;
+  const auto fold = [](uint64_t x, uint64_t y) {
+    const auto product = static_cast<unsigned __int128>(x) * y;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  };
+  uint64_t hash = kA ^ bytes.size();
+  const char* at = bytes.data();
+  size_t left = bytes.size();
+  while (left >= 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    hash = fold(hash ^ word, kB);
+    at += 8;
+    left -= 8;
+  }
+  uint64_t word = 0;
+  if (left > 0) std::memcpy(&word, at, left);
+  return fold(hash ^ word, kB ^ left);
+}
+
+Vocabulary::Vocabulary(std::vector<std::string_view> texts, std::vector<PieceType> types)
+    : texts_(std::move(texts)), types_(std::move(types)) {
+  ANEDVD_CHECK(types_.empty() || types_.size() == texts_.size(), "{} types for {} tokens", types_.size(),
+               texts_.size());
+  mark_known_ends();
+}
+
+Result<std::unique_ptr<Vocabulary>> Vocabulary::from_gguf(const ConfigView& config, std::string_view where) {
+  auto texts = config.strings("tokenizer.ggml.tokens");
+  if (!texts) return fail_in(where, std::move(texts).error());
+  if (texts->empty())
+    return fail(ErrorCode::kBadFile, "{}: tokenizer.ggml.tokens is empty; the file has no vocabulary", where);
+  if (texts->size() > INT32_MAX)
+    return fail(ErrorCode::kBadFile, "{}: tokenizer.ggml.tokens has {} entries", where, texts->size());
+  std::vector<PieceType> types;
+  if (config.has("tokenizer.ggml.token_type")) {
+    auto numbers = config.integers("tokenizer.ggml.token_type");
+    if (!numbers) return fail_in(where, std::move(numbers).error());
+    if (numbers->size() != texts->size()) {
+      return fail(ErrorCode::kBadFile,
+                  "{}: tokenizer.ggml.token_type has {} entries for {} tokens; convert the model again", where,
+                  numbers->size(), texts->size());
+    }
+    types.reserve(numbers->size());
+    for (const int64_t number : *numbers) types.push_back(piece_type(number));
+  }
+  return std::make_unique<Vocabulary>(std::move(*texts), std::move(types));
+}
+
+void Vocabulary::mark_known_ends() {
+  Token end_of_message = -1;
+  bool has_return = false;
+  bool has_call = false;
+  for (Token token = 0; token < size(); ++token) {
+    if (type(token) != PieceType::kControl || std::ranges::find(kEndTexts, text(token)) == std::end(kEndTexts))
+      continue;
+    add_end(token);
+    if (text(token) == "<|end|>") end_of_message = token;
+    has_return |= text(token) == "<|return|>";
+    has_call |= text(token) == "<|call|>";
+  }
+  // gpt-oss ends each of its channels' messages with <|end|> and goes on.
+  if (has_return && has_call && end_of_message >= 0) std::erase(ends_, end_of_message);
+}
+
+bool Vocabulary::is_end(Token token) const { return std::ranges::binary_search(ends_, token); }
+
+void Vocabulary::add_end(Token token) {
+  if (!has(token) || is_end(token)) return;
+  ends_.insert(std::ranges::upper_bound(ends_, token), token);
+}
+
+void Vocabulary::build_index() const {
+  std::call_once(index_once_, [this] { fill_index(); });
+}
+
+void Vocabulary::fill_index() const {
+  const size_t slots = std::bit_ceil(texts_.size() * 2);
+  slots_.assign(slots, 0);
+  slot_mask_ = static_cast<uint32_t>(slots - 1);
+  for (size_t id = 0; id < texts_.size(); ++id) {
+    auto slot = static_cast<uint32_t>(hash_bytes(texts_[id])) & slot_mask_;
+    while (slots_[slot] != 0 && texts_[slots_[slot] - 1] != texts_[id]) slot = (slot + 1) & slot_mask_;
+    if (slots_[slot] == 0) slots_[slot] = static_cast<uint32_t>(id + 1);
+  }
+}
+
+std::optional<Token> Vocabulary::find(std::string_view text) const {
+  build_index();
+  auto slot = static_cast<uint32_t>(hash_bytes(text)) & slot_mask_;
+  while (slots_[slot] != 0) {
+    if (texts_[slots_[slot] - 1] == text) return static_cast<Token>(slots_[slot] - 1);
+    slot = (slot + 1) & slot_mask_;
+  }
+  return std::nullopt;
+}
+
+}  // namespace anedvd
