@@ -56,8 +56,9 @@ void ByteBpeTokenizer::encode_run(std::string_view text, bool, std::vector<Token
   for (const std::string_view word : words) {
     WordCache::Entry* entry = cache.slot(word);
     if (entry != nullptr && entry->word == word) {
-      out.reserve(out.size() + entry->count);
-      for (uint32_t i = 0; i < entry->count; ++i) out.push_back(out[entry->start + i]);
+      const size_t end = out.size();
+      out.insert(out.end(), entry->count, -1);
+      std::copy_n(out.begin() + entry->start, entry->count, out.begin() + static_cast<std::ptrdiff_t>(end));
       continue;
     }
     const size_t start = out.size();
