@@ -1,4 +1,5 @@
 """Each check of tools/ is shown a small tree that breaks one rule, and must say so; the same tree without the fault must pass."""
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -180,6 +181,36 @@ class Words(Tree, unittest.TestCase):
         (self.root / "tests/data").mkdir(parents=True)
         (self.root / "tests/data/tiny.gguf").write_bytes(b"GGUF\0\0/ho" + b"me/someone/x")
         self.passes("words")
+
+
+@unittest.skipUnless(shutil.which("c++") and shutil.which("nm"), "needs a compiler and nm")
+class Kernels(unittest.TestCase):
+    def check(self, code):
+        with tempfile.TemporaryDirectory(prefix="anedvd kernels ") as folder:
+            objects = Path(folder) / "CMakeFiles/anedvd_cpu.dir/src/cpu/kernels"
+            objects.mkdir(parents=True)
+            subprocess.run(["c++", "-x", "c++", "-c", "-", "-o", objects / "x86_avx2.cpp.o"], input=code, text=True, check=True)
+            done = subprocess.run([sys.executable, TOOLS / "check_kernels.py", folder], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_one_table_passes(self):
+        code, out = self.check("static int dot(int a) { return a; }\nextern int (*const kTable)(int); int (*const kTable)(int) = dot;\n")
+        self.assertEqual(code, 0, out)
+
+    def test_a_second_symbol(self):
+        code, out = self.check("int one() { return 1; }\nint two() { return 2; }\n")
+        self.assertEqual(code, 1)
+        self.assertIn("x86_avx2.cpp.o: defines 2 global symbols (one(), two())", out)
+
+    def test_a_weak_symbol(self):
+        code, out = self.check("inline int leak() { return 1; }\nint table() { return leak(); }\n")
+        self.assertEqual(code, 1)
+        self.assertIn("leak() is weak", out)
+
+    def test_nothing_to_check_is_no_success(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, TOOLS / "check_kernels.py", folder], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
 
 
 if __name__ == "__main__":

@@ -302,6 +302,9 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.count("Ran 9 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=3)\n"), "3 3 3")
         self.assertEqual(self.count("Ran 9 tests in 0.1s\n\nOK\n"), "9 0 0")
 
+    def test_a_python_file_without_tests_is_a_failure(self):
+        self.assertEqual(self.count("Ran 0 tests in 0.0s\n\nOK\n"), "0 1 0")
+
     def test_nothing(self):
         self.assertEqual(self.count("words: nothing to say\n"), "0 0 0")
 
