@@ -1,7 +1,6 @@
 #include "formats/gguf_contents.h"
 
 #include <bit>
-#include <limits>
 #include <string>
 #include <unordered_set>
 
@@ -19,7 +18,6 @@ constexpr uint64_t kSmallestRow =
     8 + 4 + 8 + 4 + 8;  // of the table: name length, dimension count, one dimension, type, offset
 constexpr uint64_t kMaxTensors = uint64_t(1) << 20;    // the largest known models have a few thousand
 constexpr uint64_t kMaxAlignment = uint64_t(1) << 20;  // files use 32; more than a huge page gains nothing
-constexpr uint64_t kMaxLength = std::numeric_limits<int64_t>::max();
 
 // A row of the tensor table as the file has it: shape and type are checked, the place of the data is not yet.
 struct TensorRow {
@@ -68,7 +66,7 @@ Result<uint64_t> check_shape(std::span<const uint64_t> ne, const QuantFormat& fo
   }
   const auto size = checked_mul(elements ? std::optional(*elements / format.block_elements) : std::nullopt,
                                 uint64_t(format.block_bytes));
-  if (!elements || *elements > kMaxLength || !size || *size > kMaxLength)
+  if (!size || *size > kNoFileIsThisLong)
     return fail(ErrorCode::kBadFile, "{}: {} has shape {}, too large to exist; the file is damaged, fetch it again",
                 where, what, ne_words(ne));
   if (ne[0] % uint64_t(format.block_elements) != 0)
@@ -120,7 +118,7 @@ Result<> place(TensorRow& row, uint64_t data_start, uint64_t alignment, std::spa
                 "{}: tensor \"{}\" starts at {} in the data, no multiple of the alignment {}; fetch the file again",
                 where, name, number_words(row.offset), alignment);
   const auto end = checked_add(checked_add(data_start, row.offset), row.size);
-  if (!end || *end > kMaxLength)
+  if (!end || *end > kNoFileIsThisLong)
     return fail(ErrorCode::kBadFile,
                 "{}: tensor \"{}\" starts at {} in the data, beyond any file; the file is damaged, fetch it again",
                 where, name, number_words(row.offset));

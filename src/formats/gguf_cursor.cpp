@@ -6,13 +6,6 @@
 
 namespace anedvd {
 
-namespace {
-
-// 2^50 bytes. No model comes near; an end beyond it is a broken length field, not a download that stopped.
-constexpr uint64_t kNoFileIsThisLong = uint64_t(1) << 50;
-
-}  // namespace
-
 tl::unexpected<Error> GgufCursor::overrun(std::string_view where, std::string_view what) const {
   if (!wanted_end_ || *wanted_end_ > kNoFileIsThisLong) {
     return fail(ErrorCode::kBadFile,

@@ -21,6 +21,9 @@ namespace anedvd {
 
 static_assert(std::endian::native == std::endian::little, "GGUF fields are read as they lie in memory");
 
+// 2^50 bytes. No model comes near; an end beyond it is a broken length or shape, not a download that stopped.
+constexpr uint64_t kNoFileIsThisLong = uint64_t(1) << 50;
+
 class GgufCursor {
  public:
   explicit GgufCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -10,6 +10,8 @@ namespace anedvd {
 
 namespace {
 
+constexpr std::string_view kTotalKey = "split.tensors.count";  // tensors of all parts together
+
 // Opens part `wanted` of the set that `given` belongs to.
 Result<std::pair<MappedFile, GgufContents>> open_shard(const std::filesystem::path& given, SplitInfo wanted) {
   const std::filesystem::path path = shard_path(given, wanted);
@@ -61,6 +63,10 @@ Result<std::unique_ptr<GgufFile>> GgufFile::open(const std::filesystem::path& pa
 
 Result<> GgufFile::add(MappedFile file, GgufContents contents) {
   const bool is_first = files_.empty();
+  const auto total = contents.metadata.integer(kTotalKey);
+  if (!is_first && total && total != metadata_.integer(kTotalKey))
+    return fail(ErrorCode::kBadFile, "{}: {} is {}, another number than in the first part; fetch all parts again",
+                file.path().string(), kTotalKey, with_commas(*total));
   for (TensorView& tensor : contents.tensors) {
     if (!index_.emplace(tensor.name, tensors_.size()).second)
       return fail(ErrorCode::kBadFile, "{}: tensor \"{}\" is already in an earlier part; fetch all parts again",
@@ -76,11 +82,10 @@ Result<> GgufFile::add(MappedFile file, GgufContents contents) {
 }
 
 Result<> GgufFile::check_tensor_total() const {
-  const auto total = metadata_.integer("split.tensors.count");
+  const auto total = metadata_.integer(kTotalKey);
   if (!total || *total == int64_t(tensors_.size())) return {};
-  return fail(ErrorCode::kBadFile,
-              "{}: its {} parts hold {} tensors, but split.tensors.count is {}; fetch all parts again", path_.string(),
-              files_.size(), with_commas(int64_t(tensors_.size())), with_commas(*total));
+  return fail(ErrorCode::kBadFile, "{}: its {} parts hold {} tensors, but {} is {}; fetch all parts again",
+              path_.string(), files_.size(), with_commas(int64_t(tensors_.size())), kTotalKey, with_commas(*total));
 }
 
 const TensorView* GgufFile::find(std::string_view name) const {
