@@ -2,7 +2,7 @@
 """Makes tests/data/quant: blocks of every element type with the floats they stand for, and float rows with their quantised bytes.
 
 The answers come from the Python package `gguf` (gguf.quants, kept bit-exact with ggml's reference); for the types it cannot read
-(integers, F64, Q8_1, Q8_K) from the numpy formula below. The seed is fixed: the same package makes the same files.
+(integers, F64, Q8_1, Q8_K, Q1_0, Q2_0) from the numpy formula below. The seed is fixed: the same package makes the same files.
 
     python3 tools/make_quant_fixtures.py                               # rewrites tests/data/quant
     python3 tools/make_quant_fixtures.py --blocks 5000 --full --out /tmp/quant   # a larger set: ANEDVD_QUANT_FIXTURES=/tmp/quant
@@ -22,6 +22,7 @@ quantize.bin:
 
 import argparse
 import ctypes
+import enum
 import pathlib
 import struct
 
@@ -29,6 +30,8 @@ import numpy as np
 from gguf import GGMLQuantizationType as T
 from gguf import quants
 from gguf.constants import GGML_QUANT_SIZES
+
+Newer = enum.IntEnum("Newer", {"Q2_0": 42})  # not in gguf yet
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 NAN_BITS = np.uint32(0x7FC00000)
@@ -39,7 +42,7 @@ HALF_SCALES = {
     T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0], T.Q8_1: [0, 2],
     T.Q2_K: [80, 82], T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208],
     T.IQ2_XXS: [0], T.IQ2_XS: [0], T.IQ2_S: [0], T.IQ3_XXS: [0], T.IQ3_S: [0], T.IQ1_S: [0], T.IQ4_NL: [0], T.IQ4_XS: [0],
-    T.TQ1_0: [52], T.TQ2_0: [64],
+    T.TQ1_0: [52], T.TQ2_0: [64], T.Q1_0: [0], Newer.Q2_0: [0],
 }
 EDGE_HALVES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E01, 0xFE00, 0x3C00]
 EDGE_FLOATS = [0, 0x80000000, 1, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFC00000]
@@ -50,7 +53,7 @@ QUANTIZED = [T.F32, T.F16, T.BF16, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1, T.Q8_0]
 
 def sizes(qtype: T) -> tuple[int, int]:
     """Values and bytes of a block. gguf still states Q8_1's old size: two floats instead of two halves."""
-    return (32, 36) if qtype == T.Q8_1 else GGML_QUANT_SIZES[qtype]
+    return {T.Q8_1: (32, 36), Newer.Q2_0: (64, 18)}.get(qtype) or GGML_QUANT_SIZES[qtype]
 
 
 def plain_blocks(qtype: T, count: int, rng) -> np.ndarray:
@@ -107,6 +110,10 @@ def answers(qtype: T, raw: np.ndarray) -> np.ndarray:
         return raw[:, 4:].view(np.int8).astype(np.float32) * np.ascontiguousarray(raw[:, 0:2]).view("<f2").astype(np.float32)
     if qtype == T.Q8_K:
         return np.ascontiguousarray(raw[:, 0:4]).view("<f4") * raw[:, 4:260].view(np.int8).astype(np.float32)
+    if qtype in (T.Q1_0, Newer.Q2_0):
+        bits = np.unpackbits(raw[:, 2:], axis=1, bitorder="little").astype(np.float32)
+        codes = 2 * bits - 1 if qtype == T.Q1_0 else bits[:, 0::2] + 2 * bits[:, 1::2] - 1
+        return np.ascontiguousarray(raw[:, 0:2]).view("<f2").astype(np.float32) * codes
     return quants.dequantize(raw, qtype)
 
 
@@ -170,7 +177,7 @@ def float_rows(rng) -> np.ndarray:
     rows[7] = [(-1) ** i for i in range(32)]
     rows[8] = np.where(np.arange(32) < 16, 3, -3)
     rows[9] = np.arange(32) * 1e-9
-    rows[10] = 127 * np.arange(-1, 1, 1 / 16) + 0.5
+    rows[10] = np.where(np.arange(32) == 0, 127, np.arange(32) - 15.5)  # Q8_0's scale is 1: all the others are ties
     rows[11] = np.abs(rows[11]) + 5
     return rows.astype(np.float32)
 
@@ -208,7 +215,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     library = ctypes.CDLL(args.ggml) if args.ggml else None
-    for qtype in list(FLAT) + [t for t in T if t not in FLAT and (t in HALF_SCALES or t in (T.IQ1_M, T.Q8_K, T.MXFP4))]:
+    for qtype in [*FLAT, *HALF_SCALES, T.IQ1_M, T.Q8_K, T.MXFP4]:
         write_dequantize(qtype, args, library)
     write_quantize(args, library)
 

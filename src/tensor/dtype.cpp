@@ -46,6 +46,8 @@ constexpr QuantFormat kFormats[] = {
     {DType::kTQ1_0,   "TQ1_0",   kSuperBlock, sizeof(BlockTQ1_0), dequantize_tq1_0},
     {DType::kTQ2_0,   "TQ2_0",   kSuperBlock, sizeof(BlockTQ2_0), dequantize_tq2_0},
     {DType::kMXFP4,   "MXFP4",   kSmallBlock, sizeof(BlockMXFP4), dequantize_mxfp4},
+    {DType::kQ1_0,    "Q1_0",    kBlockQ1_0Values, sizeof(BlockQ1_0), dequantize_q1_0},
+    {DType::kQ2_0,    "Q2_0",    kBlockQ2_0Values, sizeof(BlockQ2_0), dequantize_q2_0},
 };
 // clang-format on
 
@@ -54,19 +56,12 @@ struct UnsupportedName {
   std::string_view name;
 };
 
-// Numbers that ggml gave out and took back, or gives out and anedvd does not read (ggml/include/ggml.h).
+// Numbers that ggml gave out and took back, or gives out and anedvd does not read (ggml/include/ggml.h). NVFP4 blocks alone do not
+// say what a weight is: a second tensor holds a scale for all of them.
 constexpr UnsupportedName kUnsupported[] = {
-    {4, "Q4_2, withdrawn"},
-    {5, "Q4_3, withdrawn"},
-    {31, "Q4_0_4_4, withdrawn"},
-    {32, "Q4_0_4_8, withdrawn"},
-    {33, "Q4_0_8_8, withdrawn"},
-    {36, "IQ4_NL_4_4, withdrawn"},
-    {37, "IQ4_NL_4_8, withdrawn"},
-    {38, "IQ4_NL_8_8, withdrawn"},
-    {40, "NVFP4"},
-    {41, "Q1_0"},
-    {42, "Q2_0"},
+    {4, "Q4_2, withdrawn"},        {5, "Q4_3, withdrawn"},        {31, "Q4_0_4_4, withdrawn"},
+    {32, "Q4_0_4_8, withdrawn"},   {33, "Q4_0_8_8, withdrawn"},   {36, "IQ4_NL_4_4, withdrawn"},
+    {37, "IQ4_NL_4_8, withdrawn"}, {38, "IQ4_NL_8_8, withdrawn"}, {40, "NVFP4"},
 };
 
 constexpr uint32_t kNumbers = uint32_t(std::end(kFormats)[-1].dtype) + 1;

@@ -22,6 +22,7 @@ constexpr Known kKnown[] = {
     {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
     {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},
     {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
+    {41, "Q1_0", 128, 18},    {42, "Q2_0", 64, 18},
 };
 
 TEST(DType, TableHoldsEveryTypeInOrderOfNumbers) {
@@ -70,6 +71,7 @@ TEST(DType, WithdrawnAndUnknownNumbersAreRefusedWithTheirName) {
       {36, "IQ4_NL_4_4, withdrawn"},
       {37, "IQ4_NL_4_8, withdrawn"},
       {38, "IQ4_NL_8_8, withdrawn"},
+      {40, "NVFP4"},
       {43, "unknown"},
       {200, "unknown"},
       {256, "unknown"},

@@ -76,12 +76,16 @@ TEST(Quantize, ReadsBackWithinOneStep) {
 
 // Scales below the smallest half become zero; the inverse of some of them is infinite and must not reach a cast.
 TEST(Quantize, TinyBlocksBecomeZeros) {
+  const std::vector<float> zeros(32);
   std::vector<float> values(32);
   for (size_t i = 0; i < 32; ++i) values[i] = (float(i) - 16) * std::numeric_limits<float>::denorm_min();
   for (const DType dtype : {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0}) {
     const QuantFormat& format = format_of(dtype);
     std::vector<std::byte> block(size_t(format.block_bytes));
+    std::vector<std::byte> zero_block(block.size());
     ASSERT_TRUE(quantize_row(dtype, values, block.data())) << format.name;
+    ASSERT_TRUE(quantize_row(dtype, zeros, zero_block.data())) << format.name;
+    for (size_t i = 4; i < block.size(); ++i) EXPECT_EQ(block[i], zero_block[i]) << format.name << " byte " << i;
     std::vector<float> back(32, 1.0f);
     format.dequantize(block.data(), 1, back.data());
     for (const float value : back) EXPECT_EQ(value, 0) << format.name;

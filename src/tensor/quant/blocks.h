@@ -36,6 +36,8 @@ struct StoredHalf {
 // Values in a block of the small and of the "K" and "IQ" types.
 constexpr int kSmallBlock = 32;
 constexpr int kSuperBlock = 256;
+constexpr int kBlockQ1_0Values = 128;
+constexpr int kBlockQ2_0Values = 64;
 
 // clang-format off
 struct BlockQ4_0 { StoredHalf d; uint8_t qs[16]; };
@@ -64,6 +66,8 @@ struct BlockIQ4XS { StoredHalf d; uint8_t scales_h[2], scales_l[4], qs[128]; };
 
 struct BlockTQ1_0 { uint8_t qs[48], qh[4]; StoredHalf d; };
 struct BlockTQ2_0 { uint8_t qs[64]; StoredHalf d; };
+struct BlockQ1_0 { StoredHalf d; uint8_t qs[16]; };
+struct BlockQ2_0 { StoredHalf d; uint8_t qs[16]; };
 struct BlockMXFP4 { uint8_t e; uint8_t qs[16]; };                        // e: power of two, biased by 127
 // clang-format on
 

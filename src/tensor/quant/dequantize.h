@@ -43,6 +43,8 @@ void dequantize_iq4_xs(const std::byte* blocks, int64_t block_count, float* out)
 
 void dequantize_tq1_0(const std::byte* blocks, int64_t block_count, float* out);
 void dequantize_tq2_0(const std::byte* blocks, int64_t block_count, float* out);
+void dequantize_q1_0(const std::byte* blocks, int64_t block_count, float* out);
+void dequantize_q2_0(const std::byte* blocks, int64_t block_count, float* out);
 void dequantize_mxfp4(const std::byte* blocks, int64_t block_count, float* out);
 // clang-format on
 

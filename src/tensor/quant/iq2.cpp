@@ -6,7 +6,7 @@
 namespace anedvd {
 namespace {
 
-// This order of operations is ggml's; another rounds differently.
+// Exact: the mantissas of a half, of 31/2 and of 43 fit a float together.
 float group_scale(float d, int scale) { return d * (0.5f + float(scale)) * 0.25f; }
 
 // The scale of entry k when each 16 values (two entries) have a nibble.
