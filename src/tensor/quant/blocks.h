@@ -71,6 +71,11 @@ struct BlockQ2_0 { StoredHalf d; uint8_t qs[16]; };
 struct BlockMXFP4 { uint8_t e; uint8_t qs[16]; };                        // e: power of two, biased by 127
 // clang-format on
 
+// `value` with its sign flipped if `minus` is 1; no branch, so that loops over signs become vector code.
+inline float flip_sign(float value, uint32_t minus) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ minus << 31);
+}
+
 // The blocks at `bytes`; every block type may lie at any address.
 template <class Block>
 const Block* blocks_at(const std::byte* bytes) {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/quant/blocks.h"
+
 namespace anedvd {
 
 using GridEntry8 = std::array<int8_t, 8>;
@@ -26,10 +28,7 @@ constexpr int even_signs(int seven_bits) { return seven_bits | (std::popcount(un
 // out[j] = ± scale · entry[j]; bit j of `signs` set means minus.
 template <size_t N>
 void write_signed(const std::array<int8_t, N>& entry, int signs, float scale, float* out) {
-  for (size_t j = 0; j < N; ++j) {
-    const float magnitude = scale * float(entry[j]);
-    out[j] = (signs >> j) & 1 ? -magnitude : magnitude;
-  }
+  for (size_t j = 0; j < N; ++j) out[j] = flip_sign(scale * float(entry[j]), uint32_t(signs) >> j & 1u);
 }
 
 }  // namespace anedvd

@@ -9,7 +9,7 @@ void dequantize_q1_0(const std::byte* blocks, int64_t block_count, float* out) {
   const auto* block = blocks_at<BlockQ1_0>(blocks);
   for (int64_t b = 0; b < block_count; ++b, ++block, out += kBlockQ1_0Values) {
     const float d = block->d.value();
-    for (int i = 0; i < kBlockQ1_0Values; ++i) out[i] = (block->qs[i / 8] >> (i % 8)) & 1 ? d : -d;
+    for (int i = 0; i < kBlockQ1_0Values; ++i) out[i] = flip_sign(d, ~uint32_t(block->qs[i / 8] >> (i % 8)) & 1u);
   }
 }
 

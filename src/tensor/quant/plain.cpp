@@ -15,15 +15,15 @@ void convert(const std::byte* blocks, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = float(load_le<T>(blocks + i * int64_t(sizeof(T))));
 }
 
-// half_to_float without branches: every case is computed and one is chosen, which a compiler turns into vector code.
+// half_to_float with masks for branches, which a compiler turns into vector code (from a choice of values it makes branches again).
 float half_bits_to_float(uint16_t h) {
   const uint32_t exponent = h & 0x7c00u;
-  const uint32_t shifted = uint32_t(h & 0x7fffu) << 13;
+  const uint32_t is_subnormal = 0u - uint32_t(exponent == 0);
+  const uint32_t is_special = 0u - uint32_t(exponent == 0x7c00u);  // infinity or NaN
   const uint32_t subnormal = std::bit_cast<uint32_t>(float(int32_t(h & 0x3ffu)) * 0x1p-24f);
-  const uint32_t normal = shifted + (112u << 23);
-  const uint32_t special = shifted | 0x7f800000u;  // infinity and NaN
-  const uint32_t magnitude = exponent == 0 ? subnormal : exponent == 0x7c00u ? special : normal;
-  return std::bit_cast<float>(magnitude | uint32_t(h & 0x8000u) << 16);
+  // The exponent moves from bias 15 to bias 127; from 31 on to 255.
+  const uint32_t moved = (uint32_t(h & 0x7fffu) << 13) + (112u << 23) + (is_special & (112u << 23));
+  return std::bit_cast<float>((subnormal & is_subnormal) | (moved & ~is_subnormal) | uint32_t(h & 0x8000u) << 16);
 }
 
 }  // namespace

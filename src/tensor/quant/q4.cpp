@@ -5,17 +5,24 @@
 #include "tensor/quant/dequantize.h"
 
 namespace anedvd {
+namespace {
+
+// Codes first and floats in a loop of their own: of 16 steps it would be unrolled before the compiler could make vectors of it.
+void unpack(const uint8_t* qs, uint8_t (&codes)[kSmallBlock]) {
+  for (int i = 0; i < 16; ++i) codes[i] = qs[i] & 15;
+  for (int i = 0; i < 16; ++i) codes[i + 16] = qs[i] >> 4;
+}
+
+}  // namespace
 
 // value = d · (q − 8)
 void dequantize_q4_0(const std::byte* blocks, int64_t block_count, float* out) {
   const auto* block = blocks_at<BlockQ4_0>(blocks);
   for (int64_t b = 0; b < block_count; ++b, ++block, out += kSmallBlock) {
     const float d = block->d.value();
-    for (int i = 0; i < 16; ++i) {
-      const int q = block->qs[i];
-      out[i] = d * float((q & 15) - 8);
-      out[i + 16] = d * float((q >> 4) - 8);
-    }
+    uint8_t codes[kSmallBlock];
+    unpack(block->qs, codes);
+    for (int i = 0; i < kSmallBlock; ++i) out[i] = d * float(codes[i] - 8);
   }
 }
 
@@ -25,11 +32,9 @@ void dequantize_q4_1(const std::byte* blocks, int64_t block_count, float* out) {
   for (int64_t b = 0; b < block_count; ++b, ++block, out += kSmallBlock) {
     const float d = block->d.value();
     const float m = block->m.value();
-    for (int i = 0; i < 16; ++i) {
-      const int q = block->qs[i];
-      out[i] = d * float(q & 15) + m;
-      out[i + 16] = d * float(q >> 4) + m;
-    }
+    uint8_t codes[kSmallBlock];
+    unpack(block->qs, codes);
+    for (int i = 0; i < kSmallBlock; ++i) out[i] = d * float(codes[i]) + m;
   }
 }
 
