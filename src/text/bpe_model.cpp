@@ -1,7 +1,5 @@
 #include "text/bpe_model.h"
 
-#include <fmt/core.h>
-
 #include "text/byte_map.h"
 #include "text/unicode.h"
 
@@ -16,37 +14,34 @@ void BpeModel::prepare() const {
   std::call_once(once_, [this] { build(); });
 }
 
-std::optional<Token> BpeModel::find_plain(std::string_view text) const {
-  const auto token = vocabulary_.find(text);
-  if (!token) return std::nullopt;
-  const PieceType type = vocabulary_.type(*token);
-  const bool plain = type == PieceType::kNormal || type == PieceType::kUserDefined || type == PieceType::kUnused;
-  return plain ? token : std::nullopt;
+bool BpeModel::may_cut_at_spaces() const {
+  prepare();
+  return may_cut_;
 }
 
 void BpeModel::build() const {
   std::string text;
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    text.clear();
-    if (options_.byte_level) {
+  if (options_.byte_level) {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      text.clear();
       append_utf8(byte_to_mapped(static_cast<unsigned char>(byte)), text);
-    } else {
-      text = fmt::format("<0x{:02X}>", byte);
+      byte_tokens_[byte] = vocabulary_.find_plain(text).value_or(-1);
     }
-    const auto token = options_.byte_level ? find_plain(text) : vocabulary_.find(text);
-    if (token && !vocabulary_.is_control(*token)) byte_tokens_[byte] = *token;
+  } else {
+    byte_tokens_ = vocabulary_.byte_tokens();
+    may_cut_ = vocabulary_.spaces_only_lead();
   }
   merges_.reserve(merge_lines_.size());
   for (size_t rank = 0; rank < merge_lines_.size(); ++rank) {
     const std::string_view line = merge_lines_[rank];
     const size_t space = line.find(' ', 1);  // a piece may itself begin with a space
     if (space == std::string_view::npos) continue;
-    const auto left = find_plain(line.substr(0, space));
-    const auto right = find_plain(line.substr(space + 1));
+    const auto left = vocabulary_.find_plain(line.substr(0, space));
+    const auto right = vocabulary_.find_plain(line.substr(space + 1));
     if (!left || !right) continue;
     text.assign(line, 0, space);
     text.append(line, space + 1);
-    const auto result = find_plain(text);
+    const auto result = vocabulary_.find_plain(text);
     if (result) merges_.add(*left, *right, static_cast<uint32_t>(rank), *result);
   }
 }
@@ -56,7 +51,7 @@ void BpeModel::encode_word(std::string_view word, std::vector<Token>& out) const
   if (options_.ignore_merges) {
     std::string mapped;
     if (options_.byte_level) append_mapped(word, mapped);
-    if (const auto token = find_plain(options_.byte_level ? std::string_view(mapped) : word)) {
+    if (const auto token = vocabulary_.find_plain(options_.byte_level ? std::string_view(mapped) : word)) {
       out.push_back(*token);
       return;
     }
@@ -86,7 +81,7 @@ void BpeModel::append_characters_of(std::string_view word, std::vector<Token>& o
   for (size_t at = 0; at < word.size();) {
     const std::string_view character = word.substr(at, char_at(word, at).bytes);
     at += character.size();
-    if (const auto token = find_plain(character)) {
+    if (const auto token = vocabulary_.find_plain(character)) {
       out.push_back(*token);
       after_unknown = false;
       continue;

@@ -14,10 +14,11 @@
 
 #include "text/merge_table.h"
 #include "text/vocabulary.h"
+#include "text/word_model.h"
 
 namespace anedvd {
 
-class BpeModel {
+class BpeModel final : public WordModel {
  public:
   struct Options {
     bool byte_level = true;
@@ -30,8 +31,9 @@ class BpeModel {
   // `merges` are lines "LEFT RIGHT", best first; the vocabulary and the lines' characters are borrowed.
   BpeModel(const Vocabulary& vocabulary, std::vector<std::string_view> merges, Options options);
 
-  // Appends the word's tokens. Control and unknown tokens never come out of text, whatever merges say.
-  void encode_word(std::string_view word, std::vector<Token>& out) const;
+  // Control and unknown tokens never come out of text, whatever merges say.
+  void encode_word(std::string_view word, std::vector<Token>& out) const override;
+  bool may_cut_at_spaces() const override;
 
   // Builds the tables now.
   void prepare() const;
@@ -40,13 +42,13 @@ class BpeModel {
   void build() const;
   void append_bytes_of(std::string_view word, std::vector<Token>& out) const;
   void append_characters_of(std::string_view word, std::vector<Token>& out) const;
-  std::optional<Token> find_plain(std::string_view text) const;
 
   const Vocabulary& vocabulary_;
   std::vector<std::string_view> merge_lines_;
   Options options_;
   mutable std::once_flag once_;
   mutable MergeTable merges_;
+  mutable bool may_cut_ = false;
   mutable std::array<Token, 256> byte_tokens_;  // of a byte alone; −1: none
 };
 

@@ -74,6 +74,7 @@ struct Pretokenizer {
   bool ignore_merges = false;  // a word that is itself in the vocabulary is taken whole
   bool adds_bos = false;       // when the file does not say
   bool nfc = false;            // the text is composed first
+  bool characters = false;     // SentencePiece style: spaces become ▁, characters are merged, not bytes
 };
 
 // The row of a name, or nullptr.

@@ -136,7 +136,6 @@ constexpr std::array kDigitThrees{Rule{.kind = kRun, .set = {kAsciiDigit}, .leas
 constexpr std::array kPunctuationRuns{Rule{.kind = kRun, .set = {kPunctuation | kAsciiSymbol}}};
 constexpr std::array kPunctuationRunsBacktick{Rule{.kind = kRun, .set = {kPunctuation | kAsciiSymbol | kBacktick}}};
 constexpr std::array kDigitsFromRight{Rule{.kind = kDigitGroups, .set = {kDecimal}}};
-constexpr std::array kNoSpaces{Rule{.kind = kRun, .set = {kSpace, true}}};
 
 // [^\n]+|\n+
 constexpr std::array kLineFeedRange{CodeRange{'\n', '\n'}};
@@ -193,7 +192,6 @@ constexpr std::array<Stage, 1> kGpt4oStages{kGpt4o};
 constexpr std::array<Stage, 1> kKimiStages{kKimi};
 constexpr std::array<Stage, 1> kBloomStages{kBloom};
 constexpr std::array<Stage, 1> kLinePartStages{kLineParts};
-constexpr std::array<Stage, 1> kNoSpaceStages{kNoSpaces};
 constexpr std::array<Stage, 2> kVikingStages{kBloom, kEachNumber};
 constexpr std::array<Stage, 2> kEachNumberGpt2Stages{kEachNumber, kGpt2};
 constexpr std::array<Stage, 2> kMiniCpm5Stages{kNumberTriples, kMiniCpm5};
@@ -210,7 +208,7 @@ constexpr std::array<Stage, 5> kDeepseekCoderStages{kEachNewline, kSpacedLetterR
 constexpr std::array<Stage, 6> kDeepseekLlmStages{kEachNewline, kBicameralRuns, kSignRuns,
                                                   kEndSpaces,   kHanHangul,     kNumberRuns};
 
-// NAME, stages, ignore_merges, adds_bos, nfc
+// NAME, stages, ignore_merges, adds_bos, nfc, characters
 constexpr Pretokenizer kPretokenizers[] = {
     {"default", kDefaultStages},
     {"llama-bpe", kLlama3Stages, true, true},
@@ -242,7 +240,7 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"bailingmoe", kQwen2Stages},
     {"bailingmoe2", kQwen2Stages},
     {"llada-moe", kQwen2Stages},
-    {"qwen35", kQwen35Stages, false, false, true},
+    {"qwen35", kQwen35Stages},
     {"ufakzeka", kNoContractionsStages},
     {"seed-coder", kSeedCoderStages},
     {"exaone-moe", kExaoneMoeStages},
@@ -298,10 +296,9 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"cohere2moe", kTinyAyaStages},
     {"kimi-k2", kKimiStages},
     {"superbpe", kSuperBpeStages},
-    {"gemma4", kLinePartStages},
-    {"sarvam-moe", kLinePartStages},
-    {"granite-embed-multi-311m", kLinePartStages},
-    {"whitespace", kNoSpaceStages},
+    {"gemma4", kLinePartStages, false, true, false, true},
+    {"sarvam-moe", kLinePartStages, false, false, false, true},
+    {"granite-embed-multi-311m", kLinePartStages, false, true, false, true},
 };
 
 }  // namespace

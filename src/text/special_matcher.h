@@ -18,6 +18,9 @@ class SpecialMatcher {
   struct Entry {
     std::string_view text;
     Token token = -1;
+    bool strips_left = false;   // white space before it belongs to the match
+    bool strips_right = false;  // white space after it too
+    bool single_word = false;   // no match next to a letter, digit, mark or connector
   };
 
   SpecialMatcher() = default;
@@ -28,7 +31,7 @@ class SpecialMatcher {
     size_t start = 0, end = 0;  // start == npos: nothing found
     Token token = -1;
   };
-  // The first match that starts at or after `from`.
+  // The first match that starts at or after `from`; white space that belongs to it is inside [start, end), but not before `from`.
   Match find(std::string_view text, size_t from) const;
 
   bool empty() const { return entries_.empty(); }

@@ -35,7 +35,11 @@ class Tokenizer {
   virtual bool is_control(Token token) const = 0;
   virtual bool is_end(Token token) const = 0;  // generation stops here: EOS, end of turn, end of text …
   virtual std::optional<Token> find(std::string_view piece) const = 0;  // a token by its exact text
-  virtual std::string_view kind() const = 0;                            // "BPE": for `info`
+
+  // An answer's first token begins with a space that is not part of the text (Llama 2 puts one before every text): drop it.
+  virtual bool drops_first_space() const { return false; }
+
+  virtual std::string_view kind() const = 0;  // "BPE": for `info`
 };
 
 // Builds the tokenizer that a GGUF file's `tokenizer.ggml.*` keys describe. Tables are built when first needed.

@@ -46,7 +46,7 @@ ClassMask category_classes(utf8proc_category_t category) {
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO: return kControl;
+    case UTF8PROC_CATEGORY_CO: return kControlCode;
     default: return 0;
   }
 }
@@ -63,7 +63,7 @@ constexpr std::array<ClassMask, 128> ascii_classes() {
     } else if (byte >= '0' && byte <= '9') {
       mask = kDecimal | kAsciiDigit;
     } else if (c < 0x20 || c == 0x7F) {
-      mask = kControl;
+      mask = kControlCode;
     } else if (c != ' ') {
       mask = kAsciiPunct;
       const bool symbol = std::string_view("$+<=>^~|`").find(byte) != std::string_view::npos;

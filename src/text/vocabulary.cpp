@@ -32,7 +32,29 @@ PieceType piece_type(int64_t number) {
   return known ? static_cast<PieceType>(number) : PieceType::kUnused;
 }
 
+// What text may become. Byte tokens only through their byte, control and unknown tokens never.
+bool is_plain(PieceType type) {
+  return type == PieceType::kNormal || type == PieceType::kUserDefined || type == PieceType::kUnused;
+}
+
+// Texts that nobody types: a token with such a text is a control token even where a converter forgot to say so.
+bool looks_like_control(std::string_view text) {
+  return (text.starts_with("<|") && text.ends_with("|>")) || text.starts_with("<｜") || text == "<end_of_turn>";
+}
+
 }  // namespace
+
+int byte_token_value(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
+  int value = 0;
+  for (const char c : text.substr(3, 2)) {
+    const bool digit = c >= '0' && c <= '9';
+    const bool letter = c >= 'A' && c <= 'F';
+    if (!digit && !letter) return -1;
+    value = value * 16 + (digit ? c - '0' : c - 'A' + 10);
+  }
+  return value;
+}
 
 uint64_t hash_bytes(std::string_view bytes) {
   // Multiply and fold 8 bytes at a time (the construction of wyhash).
@@ -90,9 +112,18 @@ void Vocabulary::mark_known_ends() {
   Token end_of_message = -1;
   bool has_return = false;
   bool has_call = false;
+  // </s> is a mark where <s> is one, and an HTML tag elsewhere (Gemma).
+  bool tags_are_marks = false;
+  for (Token token = 0; token < size() && !tags_are_marks; ++token) {
+    tags_are_marks = type(token) == PieceType::kControl && text(token) == "<s>";
+  }
   for (Token token = 0; token < size(); ++token) {
-    if (type(token) != PieceType::kControl || std::ranges::find(kEndTexts, text(token)) == std::end(kEndTexts))
-      continue;
+    // Cheap test first: vocabularies have a quarter of a million ordinary tokens.
+    const bool control = type(token) == PieceType::kControl;
+    if (!control && !text(token).starts_with('<')) continue;
+    if (std::ranges::find(kEndTexts, text(token)) == std::end(kEndTexts)) continue;
+    if (!control && !looks_like_control(text(token)) && !(tags_are_marks && text(token) == "</s>")) continue;
+    set_control(token);
     add_end(token);
     if (text(token) == "<|end|>") end_of_message = token;
     has_return |= text(token) == "<|return|>";
@@ -109,6 +140,39 @@ void Vocabulary::add_end(Token token) {
   ends_.insert(std::ranges::upper_bound(ends_, token), token);
 }
 
+void Vocabulary::set_control(Token token) {
+  if (!has(token)) return;
+  if (types_.empty()) types_.assign(texts_.size(), PieceType::kNormal);
+  types_[static_cast<size_t>(token)] = PieceType::kControl;
+}
+
+std::array<Token, 256> Vocabulary::byte_tokens() const {
+  std::array<Token, 256> tokens;
+  tokens.fill(-1);
+  for (Token token = 0; token < size(); ++token) {
+    if (type(token) == PieceType::kControl) continue;
+    if (const int byte = byte_token_value(text(token)); byte >= 0) tokens[static_cast<size_t>(byte)] = token;
+  }
+  return tokens;
+}
+
+size_t Vocabulary::longest() const {
+  size_t longest = 0;
+  for (const std::string_view text : texts_) longest = std::max(longest, text.size());
+  return longest;
+}
+
+bool Vocabulary::spaces_only_lead() const {
+  constexpr std::string_view mark = "▁";
+  for (Token token = 0; token < size(); ++token) {
+    const std::string_view piece = text(token);
+    size_t at = 0;
+    while (piece.substr(at).starts_with(mark)) at += mark.size();
+    if (is_plain(type(token)) && piece.find(mark, at) != std::string_view::npos) return false;
+  }
+  return true;
+}
+
 void Vocabulary::build_index() const {
   std::call_once(index_once_, [this] { fill_index(); });
 }
@@ -122,6 +186,11 @@ void Vocabulary::fill_index() const {
     while (slots_[slot] != 0 && texts_[slots_[slot] - 1] != texts_[id]) slot = (slot + 1) & slot_mask_;
     if (slots_[slot] == 0) slots_[slot] = static_cast<uint32_t>(id + 1);
   }
+}
+
+std::optional<Token> Vocabulary::find_plain(std::string_view text) const {
+  const auto token = find(text);
+  return token && is_plain(type(*token)) ? token : std::nullopt;
 }
 
 std::optional<Token> Vocabulary::find(std::string_view text) const {

@@ -4,7 +4,9 @@
 // Safe for several threads once constructed.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -36,12 +38,27 @@ class Vocabulary {
   // The token with this exact text, of any type. Of several the first.
   std::optional<Token> find(std::string_view text) const;
 
+  // The same, for what text may become: normal, user-defined and unused pieces only.
+  std::optional<Token> find_plain(std::string_view text) const;
+
+  // Tokens of single bytes, written <0xXX>; −1 where there is none.
+  std::array<Token, 256> byte_tokens() const;
+
+  // Bytes of the longest text.
+  size_t longest() const;
+
+  // True if ▁ never follows another character inside a piece that text may become.
+  bool spaces_only_lead() const;
+
   // Builds the table find() uses; find() does it when needed.
   void build_index() const;
 
   // Ids in [0, size) that end a generation: those given and control tokens with a well-known text (docs: model-families, "Stopping").
   bool is_end(Token token) const;
   void add_end(Token token);
+
+  // Makes a token a control token, whatever the file's types say.
+  void set_control(Token token);
 
  private:
   void mark_known_ends();
@@ -54,6 +71,9 @@ class Vocabulary {
   mutable std::vector<uint32_t> slots_;  // open addressing; id + 1, 0 = free
   mutable uint32_t slot_mask_ = 0;
 };
+
+// The byte that a text <0xXX> stands for, or −1.
+int byte_token_value(std::string_view text);
 
 // A 64-bit hash of bytes; equal on every machine of one byte order, not for hostile-proof maps: lookups verify the text.
 uint64_t hash_bytes(std::string_view bytes);

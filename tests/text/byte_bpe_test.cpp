@@ -83,7 +83,7 @@ TEST(ByteBpe, NeitherMergesNorWholeWordsForgeControlTokens) {
   types.insert(types.end(), {1, 3});
   auto& merges = std::get<std::vector<std::string>>(config["tokenizer.ggml.merges"]);
   merges.insert(merges.end(), {"< s", "<s >"});
-  for (const char* pre : {"poro-chat", "llama-bpe", "whitespace"}) {
+  for (const char* pre : {"poro-chat", "llama-bpe", "kimi-k2"}) {
     config["tokenizer.ggml.pre"] = std::string(pre);
     const auto tokenizer = make_gguf_tokenizer(config, "test").value();
     for (const Token token : tokenizer->encode("<s>", Specials::kAsText))

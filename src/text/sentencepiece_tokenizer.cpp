@@ -1,0 +1,85 @@
+#include "text/sentencepiece_tokenizer.h"
+
+#include "text/word_cache.h"
+
+namespace anedvd {
+namespace {
+
+constexpr std::string_view kSpaceMark = "▁";
+
+std::string escape_spaces(std::string_view text, bool space_first) {
+  std::string escaped;
+  escaped.reserve(text.size() + text.size() / 3 + kSpaceMark.size());
+  if (space_first) escaped.append(kSpaceMark);
+  for (const char byte : text) {
+    if (byte == ' ') {
+      escaped.append(kSpaceMark);
+    } else {
+      escaped.push_back(byte);
+    }
+  }
+  return escaped;
+}
+
+// End of the word that starts at `from`: before the next ▁ that follows another character.
+size_t word_end(std::string_view text, size_t from) {
+  size_t at = from;
+  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
+  const size_t end = text.find(kSpaceMark, at);
+  return end == std::string_view::npos ? text.size() : end;
+}
+
+}  // namespace
+
+void append_unescaped(std::string_view text, std::string& out) {
+  for (size_t at = 0; at < text.size();) {
+    if (text.substr(at).starts_with(kSpaceMark)) {
+      out.push_back(' ');
+      at += kSpaceMark.size();
+    } else {
+      out.push_back(text[at++]);
+    }
+  }
+}
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids,
+                                               std::unique_ptr<WordModel> model, Options options)
+    : TokenizerBase(std::move(vocabulary), ids), model_(std::move(model)), options_(options) {}
+
+void SentencePieceTokenizer::encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const {
+  const std::string escaped = escape_spaces(text, options_.space_prefix && after_special);
+  std::vector<std::string_view> pieces;
+  split_words(escaped, options_.stages, pieces);
+  const bool cut = model_->may_cut_at_spaces();
+  WordCache cache(cut ? escaped.size() : 0);
+  for (const std::string_view piece : pieces) {
+    if (!cut) {
+      model_->encode_word(piece, out);
+      continue;
+    }
+    for (size_t at = 0; at < piece.size();) {
+      const size_t end = word_end(piece, at);
+      cache.encode(*model_, piece.substr(at, end - at), out);
+      at = end;
+    }
+  }
+}
+
+void SentencePieceTokenizer::append_bytes(Token token, std::string& out, bool with_control) const {
+  if (!vocabulary().has(token)) return;
+  const std::string_view text = vocabulary().text(token);
+  switch (vocabulary().type(token)) {
+    case PieceType::kControl:
+    case PieceType::kUnknown:
+      if (with_control) out.append(text);
+      return;
+    case PieceType::kUserDefined: out.append(text); return;
+    case PieceType::kNormal: append_unescaped(text, out); return;
+    case PieceType::kByte:
+      if (const int byte = byte_token_value(text); byte >= 0) out.push_back(static_cast<char>(byte));
+      return;
+    case PieceType::kUnused: return;
+  }
+}
+
+}  // namespace anedvd
