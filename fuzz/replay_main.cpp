@@ -26,11 +26,12 @@ int main(int count, char** arguments) {
   int files = 0;
   for (int i = 1; i < count; ++i) {
     const std::filesystem::path path = arguments[i];
-    if (!std::filesystem::is_directory(path)) {
+    if (std::filesystem::is_regular_file(path)) {
       run_file(path);
       ++files;
       continue;
     }
+    if (!std::filesystem::is_directory(path)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
       if (!entry.is_regular_file()) continue;
       run_file(entry.path());

@@ -23,7 +23,6 @@ libexpected-dev      tl-expected     build   header tl/expected.hpp
 libfmt-dev           fmt             build   header fmt/core.h
 nlohmann-json3-dev   nlohmann-json   build   header nlohmann/json.hpp
 libcli11-dev         cli11           build   header CLI/CLI.hpp
-libpcre2-dev         pcre2           build   header pcre2.h
 libutf8proc-dev      utf8proc        build   header utf8proc.h
 curl                 -               fetch   program curl
 ca-certificates      -               fetch   certificates

@@ -26,7 +26,7 @@ LIBRARIES = [
     ("pcre2.h", r"text/.*\.cpp", "patterns belong to the pre-tokenizer"),
     ("utf8proc.h", r"(text|cli)/.*\.cpp", "Unicode tables belong to text and the terminal"),
     ("boost/", r"http/.*\.cpp", "sockets belong to http"),
-    ("immintrin.h", r"cpu/.*", "intrinsics belong to kernels"),
+    ("immintrin.h", r"cpu/.*|base/spin_pool\.cpp", "intrinsics belong to kernels (and one pause to the spin pool)"),
     ("arm_neon.h", r"cpu/.*", "intrinsics belong to kernels"),
     ("gtest/", r"(?!)", "the test library never gets into the program"),
     ("gmock/", r"(?!)", "the test library never gets into the program"),

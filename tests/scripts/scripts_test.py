@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CALL = 'printf "%s\\n" "${0##*/} $*" >>"$FAKE/calls"\n'
 PROGRAM = (
     "#!/bin/sh\n" + CALL + """case "$1" in
-list) [ -e "$FAKE/model" ] && echo "smollm2-135m-instruct-q4_1  98.3 MB"; exit 0 ;;
-pull) [ -e "$FAKE/offline" ] && { echo "anedvd: pull smollm2: no connection after 3 tries; run it again" >&2; exit 1; }
-  echo "pulled 98.3 MB" >&2; touch "$FAKE/model"; echo a/path ;;
+pull) if [ "$2" = list ]; then [ -e "$FAKE/model" ] || echo "smollm2  98.3 MB  not here"; exit 0; fi
+  [ -e "$FAKE/offline" ] && { echo "anedvd: pull smollm2: no connection after 3 tries; run it again" >&2; exit 1; }
+  echo "pulled 98.3 MB" >&2; touch "$FAKE/model"; echo "a/path of/smollm2-135m-instruct-q4_1.gguf" ;;
 run) echo "The capital of France is Paris." ;;
 *) exit 2 ;;
 esac
@@ -125,7 +125,7 @@ class Quickstart(Scripts, unittest.TestCase):
         self.assertEqual(done.stdout, "The capital of France is Paris.\n")
         for line in ("[1/4] tools    ok", "[2/4] build    up to date", "[3/4] model    here"):
             self.assertIn(line + "\n", done.stderr)
-        self.assertEqual(sum(call.startswith("anedvd pull") for call in self.calls()), 1)
+        self.assertEqual(sum(call == "anedvd pull smollm2" for call in self.calls()), 1)
         self.assertEqual(sum(call.startswith("cmake --preset") for call in self.calls()), 1)
 
     def test_only_commands_that_exist_are_offered(self):
