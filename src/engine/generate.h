@@ -18,8 +18,8 @@ std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", 
 struct GenerateRequest {
   std::vector<Token> prompt;  // at least one
   SamplingParams sampling;
-  int max_tokens = -1;             // −1: to the end of the context
-  std::vector<std::string> stop;   // the answer ends before the first of these; none of their bytes is emitted
+  int max_tokens = -1;            // −1: to the end of the context
+  std::vector<std::string> stop;  // the answer ends before the first of these; none of their bytes is emitted
 };
 
 struct GenerateResult {
@@ -27,9 +27,9 @@ struct GenerateResult {
   std::vector<Token> ids;  // generated, the end token not included
   FinishReason finish = FinishReason::kLength;
   int prompt_tokens = 0;
-  int reused_tokens = 0;   // of the prompt, already in the sequence
-  double prefill_s = 0;    // until the first logits
-  double decode_s = 0;     // from there to the last token
+  int reused_tokens = 0;  // of the prompt, already in the sequence
+  double prefill_s = 0;   // until the first logits
+  double decode_s = 0;    // from there to the last token
   uint64_t seed = 0;
 };
 
@@ -38,6 +38,7 @@ using TextSink = std::function<bool(std::string_view)>;
 
 // Generates after `request.prompt` in `sequence` (empty or holding a prefix of the prompt: the common part is reused).
 // Errors: kUsage (prompt empty or longer than the context, a bad parameter), kNumeric (logits not finite), kCancelled never (see finish).
-Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request, const TextSink& on_text);
+Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request,
+                                const TextSink& on_text);
 
 }  // namespace anedvd

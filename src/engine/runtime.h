@@ -20,19 +20,19 @@
 namespace anedvd {
 
 struct RuntimeOptions {
-  int threads = 0;             // 0: the physical cores this process may use
-  int max_seq = 0;             // tokens a sequence may hold; 0: min(model, 4096)
-  int chunk = 0;               // columns in one prefill step; 0: the device's own choice
-  bool exact = false;          // fp32 activations and plain loops: the reference that others are checked against
+  int threads = 0;     // 0: the physical cores this process may use
+  int max_seq = 0;     // tokens a sequence may hold; 0: min(model, 4096)
+  int chunk = 0;       // columns in one prefill step; 0: the device's own choice
+  bool exact = false;  // fp32 activations and plain loops: the reference that others are checked against
   bool rope_hf = false, rope_adjacent = false;  // overrides of the row order of q and k
 };
 
 struct RuntimeInfo {
-  std::string device;      // "cpu"
-  std::string simd;        // "AVX-512 VNNI"
+  std::string device;  // "cpu"
+  std::string simd;    // "AVX-512 VNNI"
   int threads = 0;
   int max_seq = 0;
-  uint64_t weight_bytes = 0;   // packed weights in memory
+  uint64_t weight_bytes = 0;    // packed weights in memory
   uint64_t kv_token_bytes = 0;  // cache for one token
   double load_seconds = 0;
 };

@@ -21,7 +21,7 @@ struct MoeSpec {
 // Rotary position embedding of one layer. Angle of pair i at position t: t · inverse_frequency[i]; pairs beyond the list do not turn.
 // Pairs are always (i, i + rotated/2): q and k rows stored the adjacent way are put in this order when weights are loaded.
 struct RopeSpec {
-  int rotated = 0;  // elements of a head that turn; 0: none
+  int rotated = 0;                        // elements of a head that turn; 0: none
   std::vector<double> inverse_frequency;  // rotated / 2 entries, scaling included
   double magnitude = 1.0;                 // cos and sin are multiplied by it (YaRN, longrope)
 };
@@ -32,9 +32,9 @@ struct LayerSpec {
   std::optional<int> kv_from_layer;  // shares another layer's keys and values
   int rope = 0;                      // index into ModelSpec::ropes; −1: none
   bool qk_norm = false;
-  bool sandwich_norm = false;        // a norm after attention and after the FFN, before they join the residual
-  float attention_scale = 0;         // factor on q·k
-  float attention_softcap = 0;       // 0: none
+  bool sandwich_norm = false;   // a norm after attention and after the FFN, before they join the residual
+  float attention_scale = 0;    // factor on q·k
+  float attention_softcap = 0;  // 0: none
   std::optional<MoeSpec> moe;
 };
 

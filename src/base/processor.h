@@ -1,0 +1,17 @@
+// What this process may use of the machine.
+#pragma once
+
+#include <cstdint>
+
+namespace anedvd {
+
+// Threads worth running: physical cores within the affinity mask and the cgroup's CPU quota, at least 1. On macOS the performance cores.
+int usable_cores();
+
+// Memory that could be taken without swapping, in bytes: the system's estimate and the cgroup's limit, whichever is less. 0: unknown.
+uint64_t available_memory();
+
+// Largest resident set so far of this process, in bytes.
+uint64_t peak_resident_bytes();
+
+}  // namespace anedvd

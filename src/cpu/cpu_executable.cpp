@@ -1,0 +1,190 @@
+#include "cpu/cpu_executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/kernels/select.h"
+#include "cpu/step_state.h"
+
+namespace anedvd {
+namespace {
+
+class CpuExecutable : public Executable {
+ public:
+  CpuExecutable(const Plan& plan, const KvLayout& layout, int threads, int max_columns)
+      : plan_(plan), layout_(layout), pool_(threads), max_columns_(max_columns) {}
+
+  Result<> prepare(const TensorFinder& find, bool exact) {
+    state_.plan = &plan_;
+    state_.layout = &layout_;
+    state_.lowered = lower(plan_);
+    ANEDVD_TRY(state_.kernels, select_kernels());
+    ANEDVD_TRY(state_.weights, Weights::load(plan_, state_.lowered, find, exact, pool_));
+    for (const PlanRope& rope : plan_.ropes) state_.ropes.emplace_back(rope);
+    ANEDVD_TRY(state_.shared, make_buffers(max_columns_));
+    for (int thread = 0; thread < pool_.threads(); ++thread) {
+      ANEDVD_TRY(BufferSet own, make_buffers(std::min(max_columns_, kRedundantColumns)));
+      state_.own.push_back(std::move(own));
+    }
+    state_.scratch.resize(size_t(pool_.threads()));
+    for (ThreadScratch& scratch : state_.scratch) {
+      scratch.rows.resize(size_t(widest_) + size_t(2 * kGatePanels * kLanes) * size_t(max_columns_));
+      scratch.scores.resize(size_t(kAttentionTile) * kAttentionChunk);
+    }
+    return {};
+  }
+
+  int max_columns() const override { return max_columns_; }
+  const StepState& state() const { return state_; }
+
+  Result<> run(std::span<const Slice> slices) override {
+    take(slices);
+    pool_.run([this](int thread) { step(thread); });
+    return {};
+  }
+
+  std::span<const float> logits(int i) const override {
+    return {state_.logits.data() + int64_t(i) * padded(plan_.vocab), size_t(plan_.vocab)};
+  }
+
+ private:
+  static constexpr int kGatePanels = 2;  // as run_linear takes them
+
+  Result<BufferSet> make_buffers(int columns) {
+    BufferSet set;
+    set.columns = columns;
+    int64_t floats = 0;
+    for (const int size : state_.lowered.buffer_floats) {
+      set.offset.push_back(floats);
+      floats += int64_t(size) * columns;
+    }
+    for (const Value& value : plan_.values) widest_ = std::max(widest_, padded(value.dim));
+    widest_ = (widest_ + kBlock - 1) / kBlock * kBlock;
+    const int64_t blocks = int64_t(columns) * (widest_ / kBlock);
+    const int64_t bytes = floats * 4 + int64_t(columns) * widest_ + blocks * 4 + blocks * 8;
+    ANEDVD_TRY(set.memory, HugeBuffer::reserve(size_t(bytes) + 64));
+    set.scale = set.memory.as<float>() + floats;
+    set.sum = reinterpret_cast<int32_t*>(set.scale + blocks);
+    set.q = reinterpret_cast<int8_t*>(set.sum + 2 * blocks);
+    return set;
+  }
+
+  // Lists the step's columns and makes room for what depends on them.
+  void take(std::span<const Slice> slices) {
+    state_.slices = slices;
+    state_.columns.clear();
+    state_.wanted.clear();
+    state_.max_position = 0;
+    for (int s = 0; s < int(slices.size()); ++s) {
+      const Slice& slice = slices[size_t(s)];
+      for (int i = 0; i < int(slice.tokens.size()); ++i) {
+        const bool is_last = i + 1 == int(slice.tokens.size());
+        if (slice.want_all_logits || (is_last && slice.want_last_logits))
+          state_.wanted.push_back(int(state_.columns.size()));
+        state_.columns.push_back({s, slice.first_position + i, slice.tokens[size_t(i)]});
+        state_.max_position = std::max(state_.max_position, slice.first_position + i + 1);
+      }
+    }
+    const int columns = int(state_.columns.size());
+    ANEDVD_CHECK(columns > 0 && columns <= max_columns_, "{} columns in a step of at most {}", columns, max_columns_);
+    for (RopeTable& rope : state_.ropes) rope.reserve(state_.max_position);
+    const size_t logits = state_.wanted.size() * size_t(padded(plan_.vocab));
+    if (state_.logits.size() < logits) state_.logits.resize(logits);
+    if (columns <= kRedundantColumns) reserve_records();
+  }
+
+  void reserve_records() {
+    // In steps of 8 chunks (1,024 positions), so that decoding does not grow them token by token.
+    const int chunks = (state_.max_position + kAttentionChunk - 1) / kAttentionChunk;
+    if (chunks <= state_.record_chunks && !state_.records.empty()) return;
+    state_.record_chunks = (chunks + 7) / 8 * 8;
+    int64_t largest = 0;
+    for (const PlanAttention& attention : plan_.attentions)
+      largest = std::max(largest, attention.heads * record_floats(padded(attention.head_dim)));
+    state_.records.assign(size_t(largest * state_.record_chunks * kRedundantColumns), 0.0f);
+  }
+
+  void step(int thread) {
+    const int threads = pool_.threads();
+    Mode mode{int(state_.columns.size()), false, false};
+    mode.narrow = mode.columns <= kRedundantColumns;
+    const Op* attended = nullptr;  // a narrow attention whose records wait to be merged
+    for (size_t i = 0; i < state_.lowered.phases.size(); ++i) {
+      const Phase& phase = state_.lowered.phases[i];
+      if (i == state_.lowered.tail) {
+        if (state_.wanted.empty()) return;
+        enter_tail(mode, attended, thread);
+        attended = nullptr;
+      }
+      if (const auto* columns = std::get_if<ColumnPhase>(&phase)) {
+        if (attended != nullptr)
+          for (int c = 0; c < mode.columns; ++c) merge_attention(state_, mode, *attended, thread, c);
+        attended = nullptr;
+        run_columns(state_, mode, *columns, thread, threads);
+        const bool before_attention = i + 1 < state_.lowered.phases.size() &&
+                                      std::holds_alternative<AttentionPhase>(state_.lowered.phases[i + 1]);
+        // Attention appends with the same split of columns and has its own barrier.
+        if (!mode.narrow && !before_attention) pool_.barrier();
+      } else if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
+        run_linear(state_, mode, *linear, thread);
+        pool_.barrier();
+      } else {
+        const Op& op = plan_.ops[size_t(std::get<AttentionPhase>(phase).op)];
+        run_attention(state_, mode, op, thread, pool_);
+        pool_.barrier();
+        if (mode.narrow) attended = &op;
+      }
+    }
+  }
+
+  // From here on only the wanted columns go on: their rows move to the front.
+  void enter_tail(Mode& mode, const Op* attended, int thread) {
+    const Mode before = mode;
+    if (attended != nullptr)
+      for (int c = 0; c < before.columns; ++c) merge_attention(state_, before, *attended, thread, c);
+    mode.columns = int(state_.wanted.size());
+    mode.tail = true;
+    mode.narrow = mode.columns <= kRedundantColumns;
+    if (before.narrow && mode.columns == before.columns) return;
+    bool moved_shared = false;
+    for (const ValueId value : state_.lowered.live_at_tail) {
+      const bool goes_private = mode.narrow && state_.lowered.from_columns[size_t(value)];
+      moved_shared = moved_shared || !goes_private;
+      if (goes_private || thread == 0) move_rows(before, mode, value, thread);
+    }
+    if (moved_shared) pool_.barrier();
+  }
+
+  // Ascending: a row never overwrites one that is still to be read.
+  void move_rows(const Mode& from, const Mode& to, ValueId value, int thread) {
+    const auto bytes = size_t(plan_.values[size_t(value)].dim) * sizeof(float);
+    for (int c = 0; c < to.columns; ++c) {
+      const float* source = row_of(state_, from, value, thread, state_.wanted[size_t(c)]);
+      float* target = row_of(state_, to, value, thread, c);
+      if (source != target) std::memcpy(target, source, bytes);
+    }
+  }
+
+  Plan plan_;
+  KvLayout layout_;
+  SpinPool pool_;
+  int max_columns_;
+  int widest_ = 0;
+  StepState state_;
+};
+
+}  // namespace
+
+Result<CpuProgram> compile_for_cpu(const Plan& plan, const KvLayout& layout, const TensorFinder& find,
+                                   const CpuOptions& options) {
+  check_plan(plan);
+  auto executable = std::make_unique<CpuExecutable>(plan, layout, options.threads, options.max_columns);
+  ANEDVD_TRY_VOID(executable->prepare(find, options.exact));
+  CpuProgram program;
+  program.packed_bytes = executable->state().weights.packed_bytes();
+  program.simd = executable->state().kernels->words;
+  program.executable = std::move(executable);
+  return program;
+}
+
+}  // namespace anedvd

@@ -1,0 +1,220 @@
+// Linear kernels over packed panels, for whichever level's vector was included before.
+//
+// One tile is kColumns columns × kPanels panels: its weights are loaded and unpacked once for all its columns. Each output lane sums its blocks in
+// ascending order of k with one fused multiply-add a block, whatever the tile: a column's bits do not depend on its neighbours.
+#pragma once
+
+namespace anedvd {
+namespace {
+
+// How the quants of one 16×32 block lie and what turns them into numbers. Layouts: pack.h.
+enum class Extra { kNone, kFifthBit, kTopBits };
+
+template <int kHead_, int kSubBlocks_, int kScaleBytes_, bool kHasMin_, int kBias_, Extra kExtra_, bool kBytes_>
+struct Layout {
+  static constexpr int kHead = kHead_;              // bytes before the first block of a super-block
+  static constexpr int kSubBlocks = kSubBlocks_;    // blocks of 32 that share it
+  static constexpr int kScaleBytes = kScaleBytes_;  // bytes of scales (and minima) before the quants of a block
+  static constexpr bool kHasMin = kHasMin_;
+  static constexpr int kBias = kBias_;  // w = scale · (quant − bias)
+  static constexpr Extra kExtra = kExtra_;
+  static constexpr bool kBytes = kBytes_;  // quants are whole bytes, not nibbles
+  static constexpr bool kTwoScales = kExtra_ == Extra::kTopBits;
+  static constexpr int kQuantBytes = kBytes ? 512 : 256;
+  static constexpr int kExtraBytes = kExtra == Extra::kNone ? 0 : kExtra == Extra::kFifthBit ? 64 : 128;
+  static constexpr int kBlockBytes = kScaleBytes + kQuantBytes + kExtraBytes;
+  static constexpr int kSuperBytes = kHead + kSubBlocks * kBlockBytes;
+};
+
+using LayoutQ4_0 = Layout<0, 1, 32, false, 8, Extra::kNone, false>;
+using LayoutQ4_1 = Layout<0, 1, 64, true, 0, Extra::kNone, false>;
+using LayoutQ5_0 = Layout<0, 1, 32, false, 16, Extra::kFifthBit, false>;
+using LayoutQ5_1 = Layout<0, 1, 64, true, 0, Extra::kFifthBit, false>;
+using LayoutQ8_0 = Layout<0, 1, 32, false, 0, Extra::kNone, true>;
+using LayoutQ4_K = Layout<64, 8, 32, true, 0, Extra::kNone, false>;
+using LayoutQ5_K = Layout<64, 8, 32, true, 0, Extra::kFifthBit, false>;
+using LayoutQ6_K = Layout<32, 8, 32, false, 32, Extra::kTopBits, false>;
+
+inline const uint16_t* as_halfs(const uint8_t* p) { return reinterpret_cast<const uint16_t*>(p); }
+
+// Scale (and minimum) of the 16 rows of a block; `head` is its super-block.
+template <class L>
+inline F32x16 scale_of(const uint8_t* head, const uint8_t* block, int half) {
+  if constexpr (L::kSubBlocks == 1) return f_load_half(as_halfs(block));
+  const F32x16 d = f_load_half(as_halfs(head));
+  if constexpr (L::kTwoScales) return f_mul(d, f_from_i(i_load_s8(reinterpret_cast<const int8_t*>(block) + 16 * half)));
+  return f_mul(d, f_from_i(i_load_u8(block)));
+}
+
+template <class L>
+inline F32x16 min_of(const uint8_t* head, const uint8_t* block) {
+  if constexpr (L::kSubBlocks == 1) return f_load_half(as_halfs(block + 32));
+  const F32x16 dmin = f_load_half(as_halfs(head + 32));
+  return f_sub(f_set(0), f_mul(dmin, f_from_i(i_load_u8(block + 16))));
+}
+
+inline int32_t activation_word(const int8_t* q) {
+  int32_t word;
+  __builtin_memcpy(&word, q, 4);
+  return word;
+}
+
+// The four chunks of nibbles: chunk c's low nibbles are k 4c…4c+3, its high nibbles k 16+4c…16+4c+3.
+template <class L, int kChunk>
+inline void unpack_chunk(const uint8_t* quants, U8x64* low, U8x64* high) {
+  const U8x64 raw = b_load(quants + 64 * kChunk);
+  *low = b_low(raw);
+  *high = b_high(raw);
+  if constexpr (L::kExtra == Extra::kFifthBit) {
+    uint64_t bits[2];
+    __builtin_memcpy(&bits[0], quants + 256 + 8 * kChunk, 8);
+    __builtin_memcpy(&bits[1], quants + 256 + 32 + 8 * kChunk, 8);
+    *low = b_add_fifth(*low, bits[0]);
+    *high = b_add_fifth(*high, bits[1]);
+  } else if constexpr (L::kExtra == Extra::kTopBits) {
+    *low = b_add_top<kChunk>(*low, b_load(quants + 256));
+    *high = b_add_top<kChunk>(*high, b_load(quants + 256 + 64));
+  }
+}
+
+template <class L, int kChunk, int kColumns, int kPanels>
+inline void add_chunk(const uint8_t* const (&quants)[kPanels], const int8_t* const (&q)[kColumns],
+                      I32x16 (&low_sum)[kColumns][kPanels], I32x16 (&high_sum)[kColumns][kPanels]) {
+  for (int p = 0; p < kPanels; ++p) {
+    U8x64 low, high;
+    if constexpr (L::kBytes) {
+      low = b_load(quants[p] + 64 * kChunk);
+      high = b_load(quants[p] + 64 * (kChunk + 4));
+    } else {
+      unpack_chunk<L, kChunk>(quants[p], &low, &high);
+    }
+    for (int m = 0; m < kColumns; ++m) {
+      const int32_t a = activation_word(q[m] + 4 * kChunk), b = activation_word(q[m] + 16 + 4 * kChunk);
+      if constexpr (L::kBytes) {
+        low_sum[m][p] = dot_q8(low_sum[m][p], low, a);
+        high_sum[m][p] = dot_q8(high_sum[m][p], high, b);
+      } else {
+        low_sum[m][p] = dot_small(low_sum[m][p], low, a);
+        high_sum[m][p] = dot_small(high_sum[m][p], high, b);
+      }
+    }
+  }
+}
+
+// Bytes from the weights in use to those being fetched. 2.5 KiB was measured too short for one stream, 8 KiB enough.
+constexpr int64_t kPrefetchBytes = 8192;
+
+template <class L, int kColumns, int kPanels>
+inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetch_ahead) {
+  const uint8_t* head[kPanels];
+  for (int p = 0; p < kPanels; ++p)
+    head[p] = reinterpret_cast<const uint8_t*>(args.panels) + (panel + p) * args.panel_stride;
+  // Two panels are two streams: what the next pair will read lies two panels on.
+  const int64_t ahead = kPanels == 1 ? kPrefetchBytes : kPanels * args.panel_stride;
+  const int64_t columns_bytes = int64_t(args.blocks) * kBlock;
+  const int8_t* q[kColumns];
+  const float* scale[kColumns];
+  const int32_t* sum[kColumns];
+  F32x16 total[kColumns][kPanels];
+  for (int m = 0; m < kColumns; ++m) {
+    q[m] = args.q + (column + m) * columns_bytes;
+    scale[m] = args.scale + int64_t(column + m) * args.blocks;
+    sum[m] = args.sum + int64_t(column + m) * args.blocks * 2;
+    for (int p = 0; p < kPanels; ++p) total[m][p] = f_set(0);
+  }
+  for (int super = 0; super < args.blocks; super += L::kSubBlocks) {
+    for (int sub = 0; sub < L::kSubBlocks; ++sub) {
+      const int b = super + sub;
+      const uint8_t* block[kPanels];
+      const uint8_t* quants[kPanels];
+      for (int p = 0; p < kPanels; ++p) {
+        block[p] = head[p] + L::kHead + sub * L::kBlockBytes;
+        quants[p] = block[p] + L::kScaleBytes;
+        if (fetch_ahead)
+          for (int line = 0; line < L::kBlockBytes; line += 64) prefetch(block[p] + ahead + line);
+      }
+      I32x16 low[kColumns][kPanels], high[kColumns][kPanels];
+      for (int m = 0; m < kColumns; ++m) {
+        const int32_t low_total = sum[m][2 * b], high_total = sum[m][2 * b + 1];
+        for (int p = 0; p < kPanels; ++p) {
+          if constexpr (L::kBytes) {
+            low[m][p] = q8_start(low_total + high_total);
+            high[m][p] = i_set(0);
+          } else if constexpr (L::kTwoScales) {
+            low[m][p] = i_set(-L::kBias * low_total);
+            high[m][p] = i_set(-L::kBias * high_total);
+          } else {
+            low[m][p] = i_set(-L::kBias * (low_total + high_total));
+            high[m][p] = i_set(0);
+          }
+        }
+      }
+      add_chunk<L, 0>(quants, q, low, high);
+      add_chunk<L, 1>(quants, q, low, high);
+      add_chunk<L, 2>(quants, q, low, high);
+      add_chunk<L, 3>(quants, q, low, high);
+      for (int p = 0; p < kPanels; ++p) {
+        const F32x16 d = scale_of<L>(head[p], block[p], 0);
+        F32x16 second{}, minimum{};
+        if constexpr (L::kTwoScales) second = scale_of<L>(head[p], block[p], 1);
+        if constexpr (L::kHasMin) minimum = min_of<L>(head[p], block[p]);
+        for (int m = 0; m < kColumns; ++m) {
+          const float s = scale[m][b];
+          const F32x16 factor = f_set(s);
+          if constexpr (L::kTwoScales) {
+            total[m][p] = f_fma(f_from_i(low[m][p]), f_mul(d, factor), total[m][p]);
+            total[m][p] = f_fma(f_from_i(high[m][p]), f_mul(second, factor), total[m][p]);
+          } else {
+            total[m][p] = f_fma(f_from_i(i_add(low[m][p], high[m][p])), f_mul(d, factor), total[m][p]);
+          }
+          if constexpr (L::kHasMin)
+            total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b] + sum[m][2 * b + 1])), total[m][p]);
+        }
+      }
+      for (int m = 0; m < kColumns; ++m) q[m] += kBlock;
+    }
+    for (int p = 0; p < kPanels; ++p) head[p] += L::kSuperBytes;
+  }
+  for (int m = 0; m < kColumns; ++m)
+    for (int p = 0; p < kPanels; ++p)
+      f_store(args.out + (column + m) * args.out_stride + int64_t(panel + p) * kLanes, total[m][p]);
+}
+
+template <class L, int kPanels>
+inline void linear_columns(const LinearArgs& args, int panel) {
+  int column = 0;
+  // Two scales double the integer accumulators: half the columns then.
+  constexpr int kWide = L::kTwoScales && kTileColumns > 1 ? kTileColumns / 2 : kTileColumns;
+  for (; column + kWide <= args.columns; column += kWide)
+    linear_tile<L, kWide, kPanels>(args, panel, column, column == 0);
+  if constexpr (kWide > 2)
+    for (; column + 2 <= args.columns; column += 2) linear_tile<L, 2, kPanels>(args, panel, column, column == 0);
+  if constexpr (kWide > 1)
+    for (; column < args.columns; ++column) linear_tile<L, 1, kPanels>(args, panel, column, column == 0);
+}
+
+template <class L>
+void linear(const LinearArgs& args) {
+  int panel = 0;
+  // Few columns are bound by memory: one stream of weights is best. Many are bound by arithmetic: two panels share the activation broadcasts.
+  if (kTilePanels > 1 && args.columns >= kTileColumns)
+    for (; panel + kTilePanels <= args.panel_count; panel += kTilePanels) linear_columns<L, kTilePanels>(args, panel);
+  for (; panel < args.panel_count; ++panel) linear_columns<L, 1>(args, panel);
+}
+
+void quantize(const float* x, int64_t n, int8_t* q, float* scale, int32_t* sum) {
+  for (int64_t b = 0; b < n / kBlock; ++b, x += kBlock, q += kBlock) {
+    const F32x16 first = f_load(x), second = f_load(x + 16);
+    const float largest = f_reduce_max(f_max(f_abs(first), f_abs(second)));
+    const F32x16 inverse = f_set(largest > 0 ? 127.0f / largest : 0.0f);
+    const I32x16 a = i_round(f_mul(first, inverse)), c = i_round(f_mul(second, inverse));
+    scale[b] = largest / 127.0f;
+    sum[2 * b] = i_reduce_add(a);
+    sum[2 * b + 1] = i_reduce_add(c);
+    i_store_s8(q, a);
+    i_store_s8(q + 16, c);
+  }
+}
+
+}  // namespace
+}  // namespace anedvd

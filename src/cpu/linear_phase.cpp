@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include "cpu/step_state.h"
+
+namespace anedvd {
+namespace {
+
+// Panels whose gate and up halves are computed before they are joined: few enough to stay in the nearest cache at any width.
+constexpr int kGatePanels = 2;
+
+class LinearRunner {
+ public:
+  LinearRunner(StepState& state, const Mode& mode, const LinearPhase& phase, int thread)
+      : state_(state),
+        mode_(mode),
+        phase_(phase),
+        thread_(thread),
+        set_(mode.narrow ? state.own[size_t(thread)] : state.shared),
+        dim_(state.plan->values[size_t(phase.input)].dim) {}
+
+  void run() {
+    if (phase_.gated) {
+      run_gated();
+      return;
+    }
+    for (size_t i = 0; i < phase_.linears.size(); ++i) {
+      const LinearWeights& linear = state_.weights.linear(phase_.linears[i]);
+      const PanelRange& range = linear.ranges[size_t(thread_)];
+      if (range.count == 0) continue;
+      const ValueId value = phase_.outputs[i];
+      float* out = row_of(state_, mode_, value, thread_, 0);
+      const int64_t stride = row_stride(value);
+      compute(linear, range, 0, range.count, out + int64_t(range.first) * kLanes, stride);
+      finish(linear, range.first, range.count, out + int64_t(range.first) * kLanes, stride);
+    }
+  }
+
+ private:
+  int64_t row_stride(ValueId value) const {
+    if (value == state_.plan->logits) return padded(state_.plan->vocab);
+    return state_.lowered.buffer_floats[size_t(state_.lowered.buffer[size_t(value)])];
+  }
+
+  void run_gated() {
+    const LinearWeights& gate = state_.weights.linear(phase_.linears[0]);
+    const LinearWeights& up = state_.weights.linear(phase_.linears[1]);
+    const PanelRange& range = gate.ranges[size_t(thread_)];
+    ThreadScratch& scratch = state_.scratch[size_t(thread_)];
+    const int64_t stride = kGatePanels * kLanes;
+    float* gate_out = scratch.rows.data() + scratch.rows.size() - size_t(2 * stride * state_.shared.columns);
+    float* up_out = gate_out + stride * state_.shared.columns;
+    float* out = row_of(state_, mode_, phase_.outputs[0], thread_, 0);
+    const int64_t out_stride = row_stride(phase_.outputs[0]);
+    for (int p = 0; p < range.count; p += kGatePanels) {
+      const int count = std::min(kGatePanels, range.count - p);
+      compute(gate, range, p, count, gate_out, stride);
+      add_bias(gate, range.first + p, count, gate_out, stride);
+      compute(up, up.ranges[size_t(thread_)], p, count, up_out, stride);
+      add_bias(up, range.first + p, count, up_out, stride);
+      for (int c = 0; c < mode_.columns; ++c) {
+        float* g = gate_out + c * stride;
+        if (phase_.activation == OpKind::kSilu) {
+          state_.kernels->silu(g, count * kLanes, g);
+        } else {
+          state_.kernels->gelu(g, count * kLanes, g);
+        }
+        state_.kernels->mul(g, up_out + c * stride, count * kLanes,
+                            out + c * out_stride + int64_t(range.first + p) * kLanes);
+      }
+    }
+  }
+
+  // Panels p … p + count − 1 of the thread's range, all columns, into out[column · stride].
+  void compute(const LinearWeights& linear, const PanelRange& range, int p, int count, float* out, int64_t stride) {
+    if (!linear.format) {
+      compute_from_rows(linear, range.first + p, count, out, stride);
+      return;
+    }
+    LinearArgs args;
+    args.panels = range.base + p * range.stride;
+    args.panel_stride = range.stride;
+    args.panel_count = count;
+    args.blocks = dim_ / kBlock;
+    args.q = set_.q;
+    args.scale = set_.scale;
+    args.sum = set_.sum;
+    args.columns = mode_.columns;
+    args.out = out;
+    args.out_stride = stride;
+    state_.kernels->linear[*linear.format](args);
+  }
+
+  // Rows dequantised one at a time: types without a packed form, and the exact mode.
+  void compute_from_rows(const LinearWeights& linear, int first_panel, int count, float* out, int64_t stride) {
+    float* row = state_.scratch[size_t(thread_)].rows.data();
+    const int64_t first = int64_t(first_panel) * kLanes;
+    const int64_t last = std::min(linear.ref.rows, first + int64_t(count) * kLanes);
+    for (int64_t r = first; r < last; ++r) {
+      dequantize(*linear.tensor, stored_row(linear.ref, r), 1, {row, size_t(dim_)});
+      for (int c = 0; c < mode_.columns; ++c)
+        out[c * stride + (r - first)] = state_.kernels->dot(row, row_of(state_, mode_, phase_.input, thread_, c), dim_);
+    }
+  }
+
+  void add_bias(const LinearWeights& linear, int first_panel, int count, float* out, int64_t stride) {
+    if (linear.bias.empty()) return;
+    for (int c = 0; c < mode_.columns; ++c)
+      state_.kernels->add(out + c * stride, linear.bias.data() + int64_t(first_panel) * kLanes, count * kLanes,
+                          out + c * stride);
+  }
+
+  void finish(const LinearWeights& linear, int first_panel, int count, float* out, int64_t stride) {
+    add_bias(linear, first_panel, count, out, stride);
+    for (const auto& [kind, param] : phase_.after)
+      for (int c = 0; c < mode_.columns; ++c) {
+        float* row = out + c * stride;
+        if (kind == OpKind::kSoftCap) {
+          state_.kernels->softcap(row, param, count * kLanes, row);
+        } else {
+          state_.kernels->scale(row, param, count * kLanes, row);
+        }
+      }
+  }
+
+  StepState& state_;
+  const Mode& mode_;
+  const LinearPhase& phase_;
+  const int thread_;
+  BufferSet& set_;
+  const int dim_;
+};
+
+}  // namespace
+
+void run_linear(StepState& state, const Mode& mode, const LinearPhase& phase, int thread) {
+  LinearRunner(state, mode, phase, thread).run();
+}
+
+}  // namespace anedvd

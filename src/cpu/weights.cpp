@@ -1,0 +1,146 @@
+#include "cpu/weights.h"
+
+#include <array>
+
+#include "base/mapped_file.h"
+#include "base/words.h"
+#include "cpu/pack.h"
+
+namespace anedvd {
+namespace {
+
+Result<const TensorView*> find_tensor(const WeightRef& ref, const TensorFinder& find) {
+  const TensorView* tensor = find(ref.tensor);
+  if (tensor == nullptr) return fail(ErrorCode::kNotFound, "tensor \"{}\" is missing", visible(ref.tensor));
+  if (tensor->cols() != ref.cols || tensor->rows() < ref.first_row + ref.rows)
+    return fail(ErrorCode::kBadFile, "tensor \"{}\" has shape {}, expected [{}, {}]", visible(ref.tensor),
+                shape_words(tensor->shape), ref.first_row + ref.rows, ref.cols);
+  return tensor;
+}
+
+// A norm's weight or a bias: one row of rows·cols numbers, in the weight's row order.
+Result<std::vector<float>> read_vector(const WeightRef& ref, const TensorFinder& find) {
+  const TensorView* tensor = find(ref.tensor);
+  const int64_t count = ref.rows * ref.cols;
+  if (tensor == nullptr) return fail(ErrorCode::kNotFound, "tensor \"{}\" is missing", visible(ref.tensor));
+  if (tensor->elements() < ref.first_row + count)
+    return fail(ErrorCode::kBadFile, "tensor \"{}\" has shape {}, expected {} numbers", visible(ref.tensor),
+                shape_words(tensor->shape), ref.first_row + count);
+  std::vector<float> stored(size_t(tensor->elements()));
+  dequantize(*tensor, 0, tensor->rows(), stored);
+  // Whole vectors are read from it: zeros up to the next multiple of 16.
+  std::vector<float> values(size_t((count + kLanes - 1) / kLanes * kLanes), 0.0f);
+  for (int64_t i = 0; i < count; ++i) values[size_t(i)] = stored[size_t(stored_row(ref, i))] + ref.add;
+  return values;
+}
+
+}  // namespace
+
+Result<Weights> Weights::load(const Plan& plan, const Lowered& lowered, const TensorFinder& find, bool exact,
+                              SpinPool& pool) {
+  Weights weights;
+  ANEDVD_TRY_VOID(weights.find_all(plan, find, exact));
+  std::vector<int64_t> arena_bytes(size_t(pool.threads()), 0);
+  weights.place(lowered, pool.threads(), arena_bytes);
+  for (const int64_t bytes : arena_bytes) {
+    ANEDVD_TRY(HugeBuffer arena, HugeBuffer::reserve(size_t(bytes)));
+    weights.packed_bytes_ += uint64_t(bytes);
+    weights.arenas_.push_back(std::move(arena));
+  }
+  // Each thread touches and fills what it will read.
+  pool.run([&](int thread) { weights.pack(lowered, thread); });
+  return weights;
+}
+
+Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exact) {
+  linears_.resize(plan.ops.size());
+  vectors_.resize(plan.weights.size());
+  tables_.resize(plan.weights.size(), nullptr);
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const Op& op = plan.ops[i];
+    if (op.kind == OpKind::kLinear) {
+      LinearWeights& linear = linears_[i];
+      linear.ref = plan.weights[size_t(op.weight)];
+      ANEDVD_TRY(linear.tensor, find_tensor(linear.ref, find));
+      if (!exact) linear.format = pack_format(linear.tensor->dtype);
+      linear.panels = int((linear.ref.rows + kLanes - 1) / kLanes);
+      if (op.bias >= 0) {
+        ANEDVD_TRY(linear.bias, read_vector(plan.weights[size_t(op.bias)], find));
+      }
+    } else if (op.kind == OpKind::kEmbed) {
+      ANEDVD_TRY(tables_[size_t(op.weight)], find_tensor(plan.weights[size_t(op.weight)], find));
+    } else if (op.weight >= 0 && vectors_[size_t(op.weight)].empty()) {
+      ANEDVD_TRY(vectors_[size_t(op.weight)], read_vector(plan.weights[size_t(op.weight)], find));
+    }
+  }
+  return {};
+}
+
+// Gives every thread its panels and their place in its arena, phase by phase. The panels of a phase's linears are one row of work, so that a small
+// matrix (k, v) does not leave threads idle; a gate's panel is followed by the same panel of up.
+void Weights::place(const Lowered& lowered, int threads, std::vector<int64_t>& arena_bytes) {
+  for (const Phase& phase : lowered.phases) {
+    const auto* linear_phase = std::get_if<LinearPhase>(&phase);
+    if (linear_phase == nullptr) continue;
+    int total = 0;
+    for (int op : linear_phase->linears) total += linears_[size_t(op)].panels;
+    if (linear_phase->gated) total /= 2;
+    for (int thread = 0; thread < threads; ++thread) {
+      const auto [first, last] = share_of(total, thread, threads);
+      int begin = 0;  // the linear's first panel in the row of work
+      int64_t group_bytes = 0;
+      for (int op : linear_phase->linears) {
+        LinearWeights& linear = linears_[size_t(op)];
+        linear.ranges.resize(size_t(threads));
+        PanelRange& range = linear.ranges[size_t(thread)];
+        range.first = std::clamp(first - begin, 0, linear.panels);
+        range.count = std::clamp(last - begin, 0, linear.panels) - range.first;
+        if (!linear_phase->gated) begin += linear.panels;
+        range.stride = linear.format ? packed_panel_bytes(*linear.format, linear.ref.cols) : 0;
+        if (linear_phase->gated) {
+          range.base = reinterpret_cast<std::byte*>(arena_bytes[size_t(thread)] + group_bytes);
+          group_bytes += range.stride;
+        } else {
+          range.base = reinterpret_cast<std::byte*>(arena_bytes[size_t(thread)]);
+          arena_bytes[size_t(thread)] += range.stride * range.count;
+        }
+      }
+      if (linear_phase->gated) {
+        const int count = linears_[size_t(linear_phase->linears[0])].ranges[size_t(thread)].count;
+        for (int op : linear_phase->linears) linears_[size_t(op)].ranges[size_t(thread)].stride = group_bytes;
+        arena_bytes[size_t(thread)] += group_bytes * count;
+      }
+    }
+  }
+}
+
+void Weights::pack(const Lowered& lowered, int thread) {
+  const std::byte* arena = arenas_[size_t(thread)].data();
+  for (const Phase& phase : lowered.phases) {
+    const auto* linear_phase = std::get_if<LinearPhase>(&phase);
+    if (linear_phase == nullptr) continue;
+    for (int op : linear_phase->linears) {
+      LinearWeights& linear = linears_[size_t(op)];
+      PanelRange& range = linear.ranges[size_t(thread)];
+      if (!linear.format) continue;
+      // Until here `base` held the offset in the arena.
+      range.base = const_cast<std::byte*>(arena) + reinterpret_cast<intptr_t>(range.base);
+      const int64_t row_bytes = linear.tensor->row_bytes();
+      const std::byte* file = linear.tensor->bytes.data();
+      for (int p = 0; p < range.count; ++p) {
+        std::array<const std::byte*, kLanes> rows{};
+        for (int lane = 0; lane < kLanes; ++lane) {
+          const int64_t row = int64_t(range.first + p) * kLanes + lane;
+          if (row < linear.ref.rows) rows[size_t(lane)] = file + stored_row(linear.ref, row) * row_bytes;
+        }
+        pack_panel(*linear.format, rows, linear.ref.cols, range.base + p * range.stride);
+      }
+      // The packed copy is the one that will be read: give the file's pages back.
+      const int64_t first_row = int64_t(range.first) * kLanes;
+      const int64_t rows = std::min(linear.ref.rows, first_row + int64_t(range.count) * kLanes) - first_row;
+      if (rows > 0) MappedFile::release(linear.tensor->row(linear.ref.first_row + first_row, rows));
+    }
+  }
+}
+
+}  // namespace anedvd

@@ -1,0 +1,64 @@
+// Weights of the linears as the CPU reads them: packed panels in one arena a thread, in the order of execution, or rows straight from the file.
+//
+// Each thread streams one contiguous range of memory for a whole token, so the prefetch runs over the borders of matrices by itself.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/huge_buffer.h"
+#include "base/result.h"
+#include "base/spin_pool.h"
+#include "cpu/kernels/kernel_table.h"
+#include "cpu/phases.h"
+#include "device/step.h"
+
+namespace anedvd {
+
+// One thread's panels of one linear.
+struct PanelRange {
+  int first = 0, count = 0;
+  std::byte* base = nullptr;  // panel `first`; null when rows are read from the file
+  int64_t stride = 0;
+};
+
+struct LinearWeights {
+  WeightRef ref;
+  const TensorView* tensor = nullptr;
+  std::optional<PackFormat> format;  // nullopt: rows are dequantised when they are used
+  int panels = 0;                    // ⌈rows / 16⌉
+  std::vector<float> bias;           // padded to whole panels; empty: none
+  std::vector<PanelRange> ranges;    // one a thread
+};
+
+class Weights {
+ public:
+  // Finds and checks every tensor that the plan names, then packs. `exact`: nothing is packed, all products are fp32.
+  // kNotFound / kBadFile name the tensor; kNoMemory.
+  static Result<Weights> load(const Plan& plan, const Lowered& lowered, const TensorFinder& find, bool exact,
+                              SpinPool& pool);
+
+  const LinearWeights& linear(int op) const { return linears_[size_t(op)]; }      // op: index of a kLinear
+  const float* vector(WeightId id) const { return vectors_[size_t(id)].data(); }  // a norm's weight, as floats
+  const TensorView& table(WeightId id) const { return *tables_[size_t(id)]; }     // the embedding
+  uint64_t packed_bytes() const { return packed_bytes_; }
+
+ private:
+  Result<> find_all(const Plan& plan, const TensorFinder& find, bool exact);
+  void place(const Lowered& lowered, int threads, std::vector<int64_t>& arena_bytes);
+  void pack(const Lowered& lowered, int thread);
+
+  std::vector<LinearWeights> linears_;       // by op
+  std::vector<std::vector<float>> vectors_;  // by weight
+  std::vector<const TensorView*> tables_;    // by weight
+  std::vector<HugeBuffer> arenas_;
+  uint64_t packed_bytes_ = 0;
+};
+
+// Thread `thread` of `threads` takes [first, last) of n things.
+inline std::pair<int, int> share_of(int n, int thread, int threads) {
+  return {int(int64_t(n) * thread / threads), int(int64_t(n) * (thread + 1) / threads)};
+}
+
+}  // namespace anedvd
