@@ -7,7 +7,7 @@
 namespace anedvd {
 ByteBpeTokenizer::ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids,
                                    std::vector<std::string_view> merges, const Pretokenizer& pretokenizer)
-    : TokenizerBase(std::move(vocabulary), ids),
+    : TokenizerBase(std::move(vocabulary), std::move(ids)),
       pretokenizer_(pretokenizer),
       model_(this->vocabulary(), std::move(merges), {.byte_level = true, .ignore_merges = pretokenizer.ignore_merges}) {
 }

@@ -240,7 +240,7 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"bailingmoe", kQwen2Stages},
     {"bailingmoe2", kQwen2Stages},
     {"llada-moe", kQwen2Stages},
-    {"qwen35", kQwen35Stages},
+    {"qwen35", kQwen35Stages, false, false, true},
     {"ufakzeka", kNoContractionsStages},
     {"seed-coder", kSeedCoderStages},
     {"exaone-moe", kExaoneMoeStages},

@@ -21,6 +21,16 @@ std::string escape_spaces(std::string_view text, bool space_first) {
   return escaped;
 }
 
+// One space between words, none at the ends.
+std::string merge_spaces(std::string_view text) {
+  std::string merged;
+  for (const char byte : text) {
+    if (byte != ' ' || (!merged.empty() && merged.back() != ' ')) merged.push_back(byte);
+  }
+  if (merged.ends_with(' ')) merged.pop_back();
+  return merged;
+}
+
 // End of the word that starts at `from`: before the next ▁ that follows another character.
 size_t word_end(std::string_view text, size_t from) {
   size_t at = from;
@@ -44,9 +54,13 @@ void append_unescaped(std::string_view text, std::string& out) {
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids,
                                                std::unique_ptr<WordModel> model, Options options)
-    : TokenizerBase(std::move(vocabulary), ids), model_(std::move(model)), options_(options) {}
+    : TokenizerBase(std::move(vocabulary), std::move(ids)), model_(std::move(model)), options_(std::move(options)) {}
 
 void SentencePieceTokenizer::encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const {
+  std::string prepared;
+  if (options_.charsmap) text = prepared = options_.charsmap->apply(text);
+  if (options_.merge_spaces) text = prepared = merge_spaces(text);
+  if (text.empty()) return;
   const std::string escaped = escape_spaces(text, options_.space_prefix && after_special);
   std::vector<std::string_view> pieces;
   split_words(escaped, options_.stages, pieces);

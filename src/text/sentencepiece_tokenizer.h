@@ -1,12 +1,15 @@
 // SentencePiece's way with text: spaces become ▁ (U+2581), a space may be put before the text, words are not cut by rules.
 //
-// Serves the score-merged vocabularies (Llama 2, Gemma 1–3) and those with merges (Gemma 4), which differ in the WordModel only.
+// Serves the score-merged vocabularies (Llama 2, Gemma 1–3), those with merges (Gemma 4) and unigram models (T5), which differ in the
+// WordModel only.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "text/charsmap.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer_base.h"
 #include "text/word_model.h"
@@ -18,7 +21,9 @@ class SentencePieceTokenizer final : public TokenizerBase {
   struct Options {
     bool space_prefix =
         false;  // a space goes before each stretch of text that starts the prompt or follows a whole token
-    std::span<const Stage> stages = {};  // how the text is cut after spaces were replaced
+    std::optional<Charsmap> charsmap = {};  // replaces characters before anything else
+    bool merge_spaces = false;              // runs of spaces count as one, those at the ends not at all
+    std::span<const Stage> stages = {};     // how the text is cut after spaces were replaced
     std::string_view kind = "SPM";
   };
 

@@ -1,14 +1,11 @@
 // Finds whole tokens (control tokens, user-defined pieces) in raw text, before any splitting: leftmost first, then longest.
-//
-// The texts lie in one sorted list; a candidate start narrows a range of it byte by byte, so a search costs at most the length of the
-// longest text at each position and no table has to be built besides the sorting.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "text/prefix_index.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {
@@ -16,7 +13,7 @@ namespace anedvd {
 class SpecialMatcher {
  public:
   struct Entry {
-    std::string_view text;
+    std::string_view text = {};
     Token token = -1;
     bool strips_left = false;   // white space before it belongs to the match
     bool strips_right = false;  // white space after it too
@@ -52,10 +49,8 @@ class SpecialMatcher {
   }
 
  private:
-  const Entry* longest_at(std::string_view text, size_t at) const;
-
-  std::vector<Entry> entries_;                 // sorted by text
-  std::array<uint32_t, 257> first_byte_ = {};  // entries that start with byte b: [first_byte_[b], first_byte_[b + 1])
+  std::vector<Entry> entries_;
+  PrefixIndex index_;  // values: positions in entries_
 };
 
 }  // namespace anedvd

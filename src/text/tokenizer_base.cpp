@@ -1,15 +1,24 @@
 #include "text/tokenizer_base.h"
 
+#include <algorithm>
+
 namespace anedvd {
 namespace {
 
-SpecialMatcher make_matcher(const Vocabulary& vocabulary, bool with_control) {
+SpecialMatcher make_matcher(const Vocabulary& vocabulary, const SpecialIds& ids, bool with_control) {
   std::vector<SpecialMatcher::Entry> entries;
   for (Token token = 0; token < vocabulary.size(); ++token) {
     const PieceType type = vocabulary.type(token);
     const bool control = type == PieceType::kControl || type == PieceType::kUnknown;
     if (type == PieceType::kUserDefined || (with_control && control))
       entries.push_back({vocabulary.text(token), token});
+  }
+  for (const SpecialMatcher::Entry& trait : ids.traits) {
+    const auto entry = std::ranges::lower_bound(entries, trait.token, {}, &SpecialMatcher::Entry::token);
+    if (entry == entries.end() || entry->token != trait.token) continue;
+    entry->strips_left = trait.strips_left;
+    entry->strips_right = trait.strips_right;
+    entry->single_word = trait.single_word;
   }
   return SpecialMatcher(std::move(entries));
 }
@@ -18,9 +27,9 @@ SpecialMatcher make_matcher(const Vocabulary& vocabulary, bool with_control) {
 
 TokenizerBase::TokenizerBase(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids)
     : vocabulary_(std::move(vocabulary)),
-      ids_(ids),
-      user_defined_(make_matcher(*vocabulary_, false)),
-      all_special_(make_matcher(*vocabulary_, true)) {}
+      ids_(std::move(ids)),
+      user_defined_(make_matcher(*vocabulary_, ids_, false)),
+      all_special_(make_matcher(*vocabulary_, ids_, true)) {}
 
 std::vector<Token> TokenizerBase::encode(std::string_view text, Specials specials) const {
   std::vector<Token> out;

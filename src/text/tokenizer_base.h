@@ -15,6 +15,8 @@ namespace anedvd {
 struct SpecialIds {
   std::optional<Token> bos, eos;
   bool adds_bos = false;
+  // White space that belongs to whole tokens, for those that have such a rule; `text` is not used.
+  std::vector<SpecialMatcher::Entry> traits = {};
 };
 
 class TokenizerBase : public Tokenizer {
