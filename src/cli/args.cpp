@@ -105,6 +105,26 @@ bool looks_like_flag(std::string_view word) {
   return word[1] == '-' || !std::isdigit(uint8_t(word[1]));
 }
 
+// The flag that `name` probably means: one within two edits, else the one with which it shares the longest beginning (--temprature is
+// --temp), else the same with one dash more (-temp).
+std::string likely_flag(const std::string& name, const std::vector<std::string>& names) {
+  constexpr size_t kEnough = 5;  // "--" and three letters
+  std::string like = nearest(name, names);
+  if (!like.empty()) return like;
+  size_t longest = kEnough - 1;
+  for (const std::string& candidate : names) {
+    const auto differs = std::mismatch(name.begin(), name.end(), candidate.begin(), candidate.end());
+    const size_t common = size_t(differs.first - name.begin());
+    const bool is_whole = common == std::min(name.size(), candidate.size());
+    if (is_whole && common > longest) {
+      longest = common;
+      like = candidate;
+    }
+  }
+  if (like.empty() && name.size() > 2 && name[1] != '-') return likely_flag("-" + name, names);
+  return like;
+}
+
 tl::unexpected<Error> unknown_flag(const Command& command, const std::vector<OptionSpec>& options,
                                    std::string_view word) {
   const std::string name(word.substr(0, word.find('=')));
@@ -112,9 +132,7 @@ tl::unexpected<Error> unknown_flag(const Command& command, const std::vector<Opt
     return fail(ErrorCode::kUsage, "{}: not in this version; \"anedvd help {}\" lists what is", name, command.name);
   std::vector<std::string> names;
   for (const OptionSpec& option : options) names.emplace_back(option.name);
-  std::string like = nearest(name, names);
-  // -temp: one dash too few.
-  if (like.empty() && name.size() > 2 && name[1] != '-') like = nearest("-" + name, names);
+  const std::string like = likely_flag(name, names);
   if (like.empty())
     return fail(ErrorCode::kUsage, "{}: \"{}\" has no such flag; \"anedvd {} --help\" lists them", visible(name),
                 command.name, command.name);
@@ -274,7 +292,7 @@ const std::vector<OptionSpec>& common_options() {
        .fallback = "auto",
        .choices = "auto|always|never",
        .is_rare = true},
-      {.name = "--help", .alias = "-h", .help = "this help"},
+      {.name = "--help", .alias = "-h", .help = "this help", .is_rare = true},
   };
   return options;
 }

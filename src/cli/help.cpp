@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/args.h"
-#include "cli/table.h"
+#include "cli/terminal/table.h"
 
 namespace anedvd {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/console.h"
+#include "cli/terminal/console.h"
 
 namespace anedvd {
 

@@ -1,5 +1,5 @@
-#include "cli/interrupt.h"
 #include "cli/program.h"
+#include "cli/terminal/interrupt.h"
 
 int main(int argc, char** argv) {
   anedvd::install_signal_handlers();

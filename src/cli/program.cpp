@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "cli/args.h"
-#include "cli/console.h"
 #include "cli/help.h"
+#include "cli/terminal/console.h"
 #include "cli/version.h"
 
 namespace anedvd {

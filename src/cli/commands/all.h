@@ -5,10 +5,17 @@
 
 namespace anedvd {
 
+Command bench_command();
 Command completions_command();
+Command cpu_command();
 Command detokenize_command();
 Command help_command();
 Command info_command();
+Command list_command();
+Command logits_command();
+Command pull_command();
+Command rm_command();
+Command run_command();
 Command tokenize_command();
 Command version_command();
 

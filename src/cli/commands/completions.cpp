@@ -4,7 +4,7 @@
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
-#include "cli/console.h"
+#include "cli/terminal/console.h"
 
 namespace anedvd {
 namespace {

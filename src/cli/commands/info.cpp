@@ -1,22 +1,170 @@
 // anedvd info: this machine, and a model without loading its weights.
+#include <algorithm>
 #include <map>
 
 #include <nlohmann/json.hpp>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
-#include "cli/console.h"
+#include "cli/commands/machine.h"
 #include "cli/model_path.h"
 #include "cli/option_groups.h"
-#include "cli/table.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/table.h"
+#include "engine/runtime.h"
+#include "formats/gguf_file.h"
 #include "formats/tensor_source.h"
 
 namespace anedvd {
 namespace {
 
+using Rows = std::vector<std::pair<std::string, std::string>>;
+using Json = nlohmann::ordered_json;
+
+constexpr int kDefaultContext = 4096;  // RuntimeOptions::max_seq says so
+
+// Bytes of tensors by type, and parameters in all.
+struct Contents {
+  std::map<DType, uint64_t> bytes;
+  int64_t parameters = 0;
+  uint64_t total = 0;
+};
+
+Contents contents_of(const TensorSource& source) {
+  Contents contents;
+  for (const TensorView& tensor : source.tensors()) {
+    contents.bytes[tensor.dtype] += tensor.bytes.size();
+    contents.parameters += tensor.elements();
+    contents.total += tensor.bytes.size();
+  }
+  return contents;
+}
+
+// The type that most bytes have: what people call the file.
+std::string main_type(const Contents& contents) {
+  const auto most = std::max_element(contents.bytes.begin(), contents.bytes.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == contents.bytes.end() ? "–" : std::string(format_of(most->first).name);
+}
+
+std::string container_words(const TensorSource& source) {
+  if (source.kind() == SourceKind::kHuggingFace) return "Hugging Face folder";
+  const auto* gguf = dynamic_cast<const GgufFile*>(&source);
+  return gguf ? fmt::format("GGUF v{}", gguf->version()) : "GGUF";
+}
+
+// "9 heads (3 kv)", and a span where layers differ.
+std::string span_words(const std::vector<LayerSpec>& layers, int LayerSpec::*field) {
+  const auto [low, high] = std::minmax_element(
+      layers.begin(), layers.end(), [&](const LayerSpec& a, const LayerSpec& b) { return a.*field < b.*field; });
+  if (low == layers.end()) return "–";
+  return (*low).*field == (*high).*field
+             ? with_commas((*low).*field)
+             : fmt::format("{}–{}", with_commas((*low).*field), with_commas((*high).*field));
+}
+
+// Keys and values of one token in fp16.
+uint64_t kv_token_bytes(const ModelSpec& spec) {
+  uint64_t bytes = 0;
+  for (const LayerSpec& layer : spec.layers)
+    if (!layer.kv_from_layer) bytes += uint64_t(layer.kv_heads) * uint64_t(layer.head_dim) * 2 * sizeof(uint16_t);
+  return bytes;
+}
+
+void describe_spec(const ModelSpec& spec, const Contents& contents, Rows& rows, Json& json) {
+  const int context = std::min(spec.context, kDefaultContext);
+  rows.emplace_back("shape",
+                    fmt::format("{} layers × {} · {} heads ({} kv) · {} parameters", spec.layers.size(),
+                                with_commas(spec.hidden), span_words(spec.layers, &LayerSpec::heads),
+                                span_words(spec.layers, &LayerSpec::kv_heads), parameter_words(contents.parameters)));
+  rows.emplace_back("context", fmt::format("trained {} · runs {}", with_commas(spec.context), with_commas(context)));
+  json["family"] = spec.family;
+  json["layers"] = spec.layers.size();
+  json["hidden"] = spec.hidden;
+  json["vocab"] = spec.vocab;
+  if (!spec.layers.empty()) {
+    json["heads"] = spec.layers[0].heads;
+    json["kv_heads"] = spec.layers[0].kv_heads;
+    json["head_dim"] = spec.layers[0].head_dim;
+    json["ffn_width"] = spec.layers[0].ffn_width;
+  }
+  json["context"] = spec.context;
+  json["context_runs"] = context;
+}
+
+void describe_tokenizer(const TensorSource& source, Rows& rows, Json& json) {
+  const bool has_template = source.config().has("tokenizer.chat_template");
+  json["chat_template"] = has_template;
+  const auto tokenizer = make_gguf_tokenizer(source.config(), visible(source.path().string()));
+  const std::string template_words = has_template ? "in file" : "none, ChatML is used";
+  if (!tokenizer) {
+    rows.emplace_back("tokens", fmt::format("– ({})", tokenizer.error().message));
+    json["tokenizer"] = nullptr;
+    return;
+  }
+  rows.emplace_back("tokens", fmt::format("{} {} · chat template: {}", with_commas((*tokenizer)->vocab_size()),
+                                          (*tokenizer)->kind(), template_words));
+  json["tokenizer"] = {{"kind", (*tokenizer)->kind()}, {"size", (*tokenizer)->vocab_size()}};
+}
+
 Result<ExitCode> run_info(const Args& args) {
-  (void)args;
+  const Console console = Console::from(args);
+  const Machine machine = this_machine();
+  Rows rows;
+  Json json = {{"device", "cpu"},
+               {"simd", machine.simd},
+               {"system", machine.system},
+               {"cores", machine.cores},
+               {"memory_bytes", machine.memory_bytes},
+               {"memory_free_bytes", machine.memory_free_bytes}};
+  const std::string device = fmt::format("cpu ({})", machine.no_neural_engine);
+  if (args.positionals().empty() && !args.given("--model")) {
+    rows.emplace_back("device", device);
+    rows.emplace_back("cpu", fmt::format("{} · {} cores", machine.simd, machine.cores));
+    rows.emplace_back(
+        "memory", fmt::format("{} · {} free", size_words(machine.memory_bytes), size_words(machine.memory_free_bytes)));
+    rows.emplace_back("system", machine.system);
+  } else {
+    const std::string name = args.positionals().empty() ? *args.text("--model") : args.positionals()[0];
+    ANEDVD_TRY(const auto path, model_path(name));
+    ANEDVD_TRY(const auto source, open_model(path));
+    const Contents contents = contents_of(*source);
+    Json model = {{"path", path.string()}};
+    const auto spec = read_model_spec(*source);
+    const std::string title(source->config().string("general.name").value_or(""));
+    const std::string architecture(source->config().string("general.architecture").value_or(""));
+    model["name"] = title;
+    model["architecture"] = architecture;
+    model["parameters"] = contents.parameters;
+    model["type"] = main_type(contents);
+    model["file_bytes"] = source->file_bytes();
+    for (const auto& [dtype, bytes] : contents.bytes) model["types"][std::string(format_of(dtype).name)] = bytes;
+    rows.emplace_back("model", fmt::format("{} ({})", title.empty() ? visible(path.stem().string()) : visible(title),
+                                           visible(architecture)));
+    rows.emplace_back("file", fmt::format("{} · {} · {}", container_words(*source), main_type(contents),
+                                          size_words(source->file_bytes())));
+    if (spec)
+      describe_spec(*spec, contents, rows, model);
+    else
+      rows.emplace_back("shape", fmt::format("– ({})", spec.error().message));
+    describe_tokenizer(*source, rows, model);
+    if (spec && contents.total > 0) {
+      const uint64_t bytes =
+          contents.total + kv_token_bytes(*spec) * uint64_t(std::min(spec->context, kDefaultContext));
+      rows.emplace_back("memory", fmt::format("cpu {} (estimate)", size_words(bytes)));
+      model["memory_bytes"] = {{"cpu", bytes}};
+    }
+    rows.emplace_back("device", device);
+    if (console.verbose)
+      for (const auto& [key, value] : source->config().describe()) rows.emplace_back(visible(key), visible(value));
+    json["model"] = std::move(model);
+  }
+  const std::string text =
+      args.given("--json") ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : labelled(rows);
+  ANEDVD_TRY_VOID(write_out(text));
   return kDone;
 }
 

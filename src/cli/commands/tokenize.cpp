@@ -1,18 +1,19 @@
 // anedvd tokenize and detokenize: text to token ids and back, without loading weights.
-#include <fmt/format.h>
+#include <charconv>
+
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/words.h"
-#include "cli/answer_writer.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
-#include "cli/console.h"
-#include "cli/input.h"
+#include "cli/commands/model_words.h"
 #include "cli/model_path.h"
-#include "cli/model_words.h"
 #include "cli/option_groups.h"
+#include "cli/terminal/answer_writer.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/input.h"
 #include "formats/tensor_source.h"
 #include "text/tokenizer.h"
 
@@ -50,7 +51,8 @@ void append_array(const std::vector<Token>& ids, std::string& out) {
   out += '[';
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) out += ',';
-    out += fmt::format_int(ids[i]).str();
+    char digits[12];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, ids[i]).ptr);
   }
   out += "]\n";
 }

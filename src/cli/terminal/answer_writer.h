@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "cli/console.h"
+#include "cli/terminal/console.h"
 
 namespace anedvd {
 

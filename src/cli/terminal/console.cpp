@@ -1,4 +1,4 @@
-#include "cli/console.h"
+#include "cli/terminal/console.h"
 
 #include <cerrno>
 #include <cstdlib>

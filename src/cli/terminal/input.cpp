@@ -1,4 +1,4 @@
-#include "cli/input.h"
+#include "cli/terminal/input.h"
 
 #include <cerrno>
 #include <cstring>

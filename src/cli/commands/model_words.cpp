@@ -1,4 +1,4 @@
-#include "cli/model_words.h"
+#include "cli/commands/model_words.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "cli/answer_writer.h"
+#include "cli/terminal/answer_writer.h"
 
 #include <limits>
 

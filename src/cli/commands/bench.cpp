@@ -1,0 +1,170 @@
+// anedvd bench: how fast a model reads a prompt and writes an answer here.
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "base/processor.h"
+#include "base/words.h"
+#include "cli/args.h"
+#include "cli/commands/all.h"
+#include "cli/commands/machine.h"
+#include "cli/commands/run_session.h"
+#include "cli/option_groups.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/table.h"
+
+namespace anedvd {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Plan {
+  int prompt = 0, gen = 0, depth = 0, reps = 0;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Ids that differ from their neighbours and are the same in every run.
+std::vector<Token> some_ids(int count, int vocab) {
+  std::vector<Token> ids(static_cast<size_t>(count));
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = Token((i * 7919 + 13) % size_t(vocab));
+  return ids;
+}
+
+// One timed repetition: tokens a second of the prompt (0 without one) and of single steps after `depth` tokens.
+Result<std::pair<double, double>> repeat(Runtime& runtime, const Plan& plan) {
+  const int vocab = runtime.spec().vocab;
+  const auto sequence = runtime.new_sequence();
+  if (plan.depth > 0) ANEDVD_TRY_VOID(runtime.append(*sequence, some_ids(plan.depth, vocab)));
+  std::pair<double, double> rates;
+  if (plan.prompt > 0) {
+    const std::vector<Token> ids = some_ids(plan.prompt, vocab);
+    const auto start = std::chrono::steady_clock::now();
+    ANEDVD_TRY_VOID(runtime.append(*sequence, ids));
+    rates.first = plan.prompt / seconds_since(start);
+    sequence->truncate(plan.depth);
+  }
+  if (plan.gen > 0) {
+    const std::vector<Token> ids = some_ids(plan.gen, vocab);
+    const auto start = std::chrono::steady_clock::now();
+    for (const Token& id : ids) ANEDVD_TRY_VOID(runtime.append(*sequence, {&id, 1}));
+    rates.second = plan.gen / seconds_since(start);
+  }
+  return rates;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+void add_row(Table& table, std::string_view test, int tokens, const std::vector<double>& rates) {
+  if (tokens == 0) return;
+  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  table.add({std::string(test), with_commas(tokens), three_digits(median(rates)),
+             fmt::format("{}–{}", three_digits(*low), three_digits(*high))});
+}
+
+void add_rates(Json& json, std::string_view name, int tokens, const std::vector<double>& rates) {
+  const std::string key = fmt::format("{}_tok_s", name);
+  if (tokens == 0) {
+    json[key] = nullptr;
+    json[key + "_all"] = Json::array();
+    return;
+  }
+  json[key] = median(rates);
+  json[key + "_min"] = *std::min_element(rates.begin(), rates.end());
+  json[key + "_max"] = *std::max_element(rates.begin(), rates.end());
+  json[key + "_all"] = rates;
+}
+
+Result<ExitCode> run_bench(const Args& args) {
+  const Console console = Console::from(args);
+  if (args.positionals().empty() && !args.given("--model"))
+    return fail(ErrorCode::kUsage,
+                "bench: without a model it is not in this version; for example anedvd bench smollm2");
+  const Plan plan{int(*args.integer("--prompt-tokens")), int(*args.integer("--gen-tokens")),
+                  int(*args.integer("--depth")), int(*args.integer("--reps"))};
+  if (plan.prompt == 0 && plan.gen == 0)
+    return fail(ErrorCode::kUsage, "--gen-tokens: nothing to measure; give --prompt-tokens or --gen-tokens above 0");
+  ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
+  if (options.max_seq == 0) options.max_seq = plan.depth + std::max(plan.prompt, plan.gen);
+  const std::string model = args.positionals().empty() ? *args.text("--model") : args.positionals()[0];
+  ANEDVD_TRY(const auto runtime, load_runtime(model, options));
+
+  // One run that does not count: pages are touched and clocks come up.
+  ANEDVD_TRY_VOID(repeat(*runtime, {std::min(plan.prompt, 64), std::min(plan.gen, 8), 0, 1}));
+  std::vector<double> prompt_rates, gen_rates;
+  for (int i = 0; i < plan.reps; ++i) {
+    ANEDVD_TRY(const auto rates, repeat(*runtime, plan));
+    prompt_rates.push_back(rates.first);
+    gen_rates.push_back(rates.second);
+  }
+
+  const RuntimeInfo& info = runtime->info();
+  const uint64_t peak = peak_resident_bytes();
+  if (args.given("--json")) {
+    Json json = {{"prompt_tokens", plan.prompt}, {"gen_tokens", plan.gen}, {"depth", plan.depth}, {"reps", plan.reps}};
+    add_rates(json, "pp", plan.prompt, prompt_rates);
+    add_rates(json, "tg", plan.gen, gen_rates);
+    json["load_s"] = info.load_seconds;
+    json["peak_rss_mb"] = double(peak) / 1e6;
+    json["device"] = info.device;
+    json["simd"] = info.simd;
+    json["threads"] = info.threads;
+    json["model"] = runtime->source().path().string();
+    ANEDVD_TRY_VOID(write_out(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
+    return kDone;
+  }
+  Table table({{"test", Align::kLeft}, {"tokens"}, {"tok/s"}, {"min–max"}});
+  add_row(table, "prompt", plan.prompt, prompt_rates);
+  add_row(table, "answer", plan.gen, gen_rates);
+  std::string text = table.render(console.out_columns);
+  text += fmt::format("load {} · peak {} · {} {} · {} {}\n", duration_words(info.load_seconds), size_words(peak),
+                      info.device, info.simd, info.threads, info.threads == 1 ? "thread" : "threads");
+  if (plan.depth > 0) text += fmt::format("after {} tokens of context\n", with_commas(plan.depth));
+  text += fmt::format("median of {}; nothing else should run meanwhile\n", plan.reps);
+  ANEDVD_TRY_VOID(write_out(text));
+  return kDone;
+}
+
+OptionSpec count_option(std::string_view name, std::string_view help, std::string_view fallback, double low,
+                        double high) {
+  return {.name = name,
+          .group = OptionGroup::kMeasure,
+          .kind = OptionKind::kInteger,
+          .value = "N",
+          .help = help,
+          .fallback = fallback,
+          .low = low,
+          .high = high,
+          .example = fallback};
+}
+
+}  // namespace
+
+Command bench_command() {
+  std::vector<OptionSpec> model = model_option();
+  model[0].fallback = {};  // without a model another thing is measured
+  return {.name = "bench",
+          .group = CommandGroup::kMeasure,
+          .summary = "Measure how fast a model reads prompts and writes answers here",
+          .arguments = "MODEL",
+          .max_arguments = 1,
+          .examples = {"anedvd bench smollm2", "anedvd bench smollm2 --reps 9 --threads 1 --json"},
+          .options = join({model,
+                           {count_option("--prompt-tokens", "length of the prompt; 0: none", "512", 0, 1 << 24),
+                            count_option("--gen-tokens", "length of the answer; 0: none", "128", 0, 1 << 24),
+                            count_option("--depth", "tokens already in the context", "0", 0, 1 << 24),
+                            count_option("--reps", "repetitions; the median counts", "5", 1, 10000)},
+                           json_option(),
+                           runtime_options()}),
+          .run = run_bench};
+}
+
+}  // namespace anedvd

@@ -1,0 +1,62 @@
+#include "cli/commands/machine.h"
+
+#include <algorithm>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/processor.h"
+#include "base/words.h"
+#include "cpu/kernels/select.h"
+
+namespace anedvd {
+namespace {
+
+#if defined(__APPLE__) && defined(__aarch64__)
+constexpr bool kMayHaveNeuralEngine = true;
+#else
+constexpr bool kMayHaveNeuralEngine = false;
+#endif
+
+std::string system_words() {
+  utsname name = {};
+  if (uname(&name) != 0) return "unknown system";
+  const std::string machine = name.machine;
+  return fmt::format("{} {}", std::string_view(name.sysname) == "Darwin" ? "macOS" : name.sysname,
+                     machine == "x86_64" ? "x86-64" : machine);
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  machine.system = system_words();
+  machine.cores = usable_cores();
+  machine.memory_bytes = uint64_t(std::max(0L, sysconf(_SC_PHYS_PAGES))) * uint64_t(sysconf(_SC_PAGESIZE));
+  machine.memory_free_bytes = available_memory();
+  const auto kernels = select_kernels();
+  machine.simd = kernels ? (*kernels)->words : kernels.error().message;
+  machine.no_neural_engine =
+      kMayHaveNeuralEngine ? "the Neural Engine is not in this version" : "no Neural Engine here";
+  return machine;
+}
+
+std::string parameter_words(int64_t parameters) {
+  const double count = double(parameters);
+  if (count >= 999.5e6) return three_digits(count / 1e9) + "B";
+  if (count >= 999.5e3) return three_digits(count / 1e6) + "M";
+  return with_commas(parameters);
+}
+
+Result<std::string> chosen_device(const Args& args) {
+  const std::string device = args.text("--device").value_or("auto");
+  if (device == "sim") return fail(ErrorCode::kUsage, "--device sim: not in this version; use --device cpu");
+  if (device == "ane" && kMayHaveNeuralEngine)
+    return fail(ErrorCode::kUsage, "--device ane: not in this version; use --device cpu");
+  if (device == "ane")
+    return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use --device cpu",
+                system_words());
+  return std::string("cpu");
+}
+
+}  // namespace anedvd

@@ -1,0 +1,29 @@
+// The machine that the program runs on, in words and numbers, and which device the person gets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "cli/args.h"
+
+namespace anedvd {
+
+struct Machine {
+  std::string system;  // "Linux x86-64"
+  std::string simd;    // kernel level in use: "AVX-512 VNNI"
+  int cores = 0;       // that this process may run on
+  uint64_t memory_bytes = 0, memory_free_bytes = 0;
+  std::string no_neural_engine;  // why --device ane cannot work: "no Neural Engine here"
+};
+
+Machine this_machine();
+
+// "135M", "1.71B": parameters as model names give them.
+std::string parameter_words(int64_t parameters);
+
+// --device of the arguments as the name of a device of this version. Errors: kDevice for a device that the machine lacks, kUsage for
+// one that this version lacks.
+Result<std::string> chosen_device(const Args& args);
+
+}  // namespace anedvd

@@ -1,0 +1,157 @@
+#include "cli/commands/run_session.h"
+
+#include <cmath>
+#include <limits>
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/words.h"
+#include "cli/commands/chat_prompt.h"
+#include "cli/commands/machine.h"
+#include "cli/commands/model_words.h"
+#include "cli/model_path.h"
+#include "cli/terminal/input.h"
+
+namespace anedvd {
+namespace {
+
+Result<std::string> read_text(const std::string& path) {
+  ANEDVD_TRY(std::string text, read_input(path));
+  // Editors and echo end a text with a newline that nobody meant to ask about.
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+// "2=-inf", "15043+1", "15043-0.5".
+Result<std::pair<int32_t, float>> parse_bias(const std::string& text) {
+  const auto bad = [&] {
+    return fail(ErrorCode::kUsage, "--logit-bias {}: not a token id and a number; for example --logit-bias 2=-inf",
+                visible(text, 60));
+  };
+  const size_t digits = text.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos || digits > 9) return bad();
+  std::string value = text.substr(text[digits] == '=' ? digits + 1 : digits);
+  if (value.empty() || std::isspace(uint8_t(value[0]))) return bad();
+  char* end = nullptr;
+  const float bias = std::strtof(value.c_str(), &end);
+  if (end != value.c_str() + value.size() || std::isnan(bias)) return bad();
+  return std::pair{int32_t(std::stol(text.substr(0, digits))), bias};
+}
+
+// The smallest usual context that holds `tokens`, or 0 if the model's does not.
+int larger_context(size_t tokens, int trained) {
+  for (int context = 1024; context > 0 && context <= trained; context *= 2)
+    if (size_t(context) >= tokens) return context;
+  return tokens <= size_t(trained) ? trained : 0;
+}
+
+}  // namespace
+
+Result<RunWords> read_run_words(const Args& args) {
+  const std::string_view name = args.command().name;
+  ANEDVD_TRY(const ModelWords words, split_words(args, args.given("--prompt") || args.given("--prompt-file")));
+  if (words.text && args.given("--prompt"))
+    return fail(ErrorCode::kUsage, "{}: \"{}\" and --prompt are both prompts; leave one out", name,
+                visible(*words.text, 60));
+  std::optional<std::string> prompt = words.text;
+  if (args.given("--prompt")) prompt = args.text("--prompt");
+  if (const auto file = args.text("--prompt-file")) {
+    ANEDVD_TRY(const std::string text, read_text(*file));
+    prompt = prompt ? *prompt + "\n\n" + text : text;
+  }
+  if (!prompt && isatty(STDIN_FILENO) == 0) {
+    ANEDVD_TRY(prompt, read_text("-"));
+  }
+  if (!prompt || prompt->empty())
+    return fail(ErrorCode::kUsage, "{}: no prompt; for example anedvd {} \"Why is the sky blue?\"", name, name);
+  return RunWords{words.model, *prompt};
+}
+
+Result<RuntimeOptions> runtime_options_of(const Args& args) {
+  ANEDVD_TRY_VOID(chosen_device(args));
+  RuntimeOptions options;
+  options.threads = int(args.integer("--threads").value_or(0));
+  options.max_seq = int(args.integer("--max-seq").value_or(0));
+  options.chunk = int(args.integer("--chunk").value_or(0));
+  options.exact = args.given("--exact");
+  options.rope_hf = args.given("--rope-hf");
+  options.rope_adjacent = args.given("--rope-adjacent");
+  if (options.rope_hf && options.rope_adjacent)
+    return fail(ErrorCode::kUsage, "--rope-hf: contradicts --rope-adjacent; give one of them");
+  return options;
+}
+
+Result<GenerateRequest> request_of(const Args& args) {
+  GenerateRequest request;
+  SamplingParams& sampling = request.sampling;
+  sampling.temperature = float(*args.number("--temp"));
+  sampling.top_k = int(*args.integer("--top-k"));
+  sampling.top_p = float(*args.number("--top-p"));
+  sampling.min_p = float(*args.number("--min-p"));
+  sampling.repeat_penalty = float(*args.number("--repeat-penalty"));
+  sampling.presence_penalty = float(*args.number("--presence-penalty"));
+  sampling.frequency_penalty = float(*args.number("--frequency-penalty"));
+  if (const auto seed = args.integer("--seed")) sampling.seed = uint64_t(*seed);
+  for (const std::string& text : args.texts("--logit-bias")) {
+    ANEDVD_TRY(const auto bias, parse_bias(text));
+    sampling.logit_bias.push_back(bias);
+  }
+  request.stop = args.texts("--stop");
+  for (const std::string& stop : request.stop)
+    if (stop.empty()) return fail(ErrorCode::kUsage, "--stop: an empty text stops at once; give some characters");
+  if (const auto limit = args.integer("--max-tokens"))
+    request.max_tokens = int(std::min<int64_t>(*limit, std::numeric_limits<int>::max()));
+  return request;
+}
+
+Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const RuntimeOptions& options) {
+  ANEDVD_TRY(const auto path, model_path(model));
+  return Runtime::load(path, options);
+}
+
+Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens) {
+  ANEDVD_TRY(const Tokenizer* tokenizer, runtime.tokenizer());
+  std::optional<PromptParts> parts;
+  if (!args.given("--no-chat")) {
+    parts = chatml_prompt(*tokenizer, args.text("--system").value_or(""), prompt);
+    if (!parts)
+      warn("{}: no chat tokens in its vocabulary; the prompt is completed as it is, --no-chat says the same",
+           visible(runtime.source().path().string()));
+  } else if (args.given("--system")) {
+    return fail(ErrorCode::kUsage, "--system: has no place with --no-chat; put the text into the prompt");
+  }
+  if (!parts) parts = raw_prompt(*tokenizer, prompt);
+
+  const int max_seq = runtime.info().max_seq;
+  // An answer needs room: a sixteenth of the context, unless the person wants less.
+  const int room = std::max(1, max_tokens < 0 ? max_seq / 16 : std::min(max_tokens, max_seq / 16));
+  const size_t before = parts->size();
+  const size_t gone = shorten(*parts, max_seq, room);
+  if (gone > 0) {
+    const int larger = larger_context(before + size_t(room), runtime.spec().context);
+    warn("prompt: {} tokens, the context holds {}; the oldest {} were left out{}", with_commas(int64_t(before)),
+         with_commas(max_seq), with_commas(int64_t(gone)),
+         larger > max_seq ? fmt::format(", --max-seq {} would keep them", larger) : "");
+  }
+  std::vector<Token> ids = parts->joined();
+  if (ids.empty()) return fail(ErrorCode::kUsage, "prompt: no token in it; give some text");
+  return ids;
+}
+
+void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request) {
+  const RuntimeInfo& info = runtime.info();
+  const SamplingParams& sampling = request.sampling;
+  console.note(fmt::format("model   {} · {} · context {} · loaded in {}", visible(runtime.source().path().string()),
+                           size_words(runtime.source().file_bytes()), with_commas(info.max_seq),
+                           duration_words(info.load_seconds)));
+  console.note(fmt::format("device  {} {} · {} threads · weights {} · cache {} a token", info.device, info.simd,
+                           info.threads, size_words(info.weight_bytes), size_words(info.kv_token_bytes)));
+  console.note(fmt::format("sample  temp {} · top-k {} · top-p {} · min-p {} · repeat {} · presence {} · frequency {}",
+                           sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p,
+                           sampling.repeat_penalty, sampling.presence_penalty, sampling.frequency_penalty));
+  console.note(fmt::format("prompt  {} tokens", with_commas(int64_t(request.prompt.size()))));
+}
+
+}  // namespace anedvd

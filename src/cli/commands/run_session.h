@@ -1,0 +1,39 @@
+// What `run` and its relatives share: from arguments to a loaded model and a request.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/args.h"
+#include "cli/terminal/console.h"
+#include "engine/generate.h"
+#include "engine/runtime.h"
+
+namespace anedvd {
+
+struct RunWords {
+  std::string model;
+  std::string prompt;
+};
+
+// The prompt: a word, --prompt or both --prompt and --prompt-file, joined by a blank line. Standard input is read only when there is none of
+// these, and never when it is a terminal. One newline at the end of a file or of standard input is dropped. Error kUsage: no prompt.
+Result<RunWords> read_run_words(const Args& args);
+
+// --threads --max-seq --chunk --exact --rope-…; checks --device.
+Result<RuntimeOptions> runtime_options_of(const Args& args);
+
+// Sampling, --stop and --max-tokens; the prompt is still empty.
+Result<GenerateRequest> request_of(const Args& args);
+
+// Finds the model and loads it.
+Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const RuntimeOptions& options);
+
+// The prompt's ids, as chat unless --no-chat. Too long a prompt loses its oldest tokens, with a warning.
+Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens);
+
+// --verbose: model, device and sampler on stderr.
+void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request);
+
+}  // namespace anedvd
