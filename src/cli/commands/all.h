@@ -5,6 +5,7 @@
 
 namespace anedvd {
 
+Command attnbench_command();
 Command bench_command();
 Command completions_command();
 Command cpu_command();

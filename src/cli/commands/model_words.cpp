@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "base/words.h"
+#include "cli/models/known_models.h"
 
 namespace anedvd {
 
@@ -12,11 +14,15 @@ bool looks_like_model(const std::string& word) {
   if (word.empty() || has([](char c) { return std::isspace(uint8_t(c)) != 0; })) return false;
   std::error_code error;
   if (std::filesystem::exists(word, error)) return true;
+  if (find_known_model(word)) return true;
   const bool name_letters = !has([](char c) {
     return std::isalnum(uint8_t(c)) == 0 && std::string_view("-_.:/~").find(c) == std::string_view::npos;
   });
   if (!name_letters) return false;
   if (word.find('/') != std::string::npos || word.ends_with(".gguf")) return true;
+  std::vector<std::string> known;
+  for (const KnownModel& model : known_models()) known.emplace_back(model.alias);
+  if (!nearest(word, known).empty()) return true;
   const bool letters = has([](char c) { return std::isalpha(uint8_t(c)) != 0; });
   const bool digits = has([](char c) { return std::isdigit(uint8_t(c)) != 0; });
   return letters && digits;

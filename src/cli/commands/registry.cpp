@@ -46,9 +46,9 @@ constexpr LaterOption kLaterOptions[] = {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      run_command(),         pull_command(),     list_command(),       rm_command(),     info_command(),
-      bench_command(),       tokenize_command(), detokenize_command(), logits_command(), cpu_command(),
-      completions_command(), help_command(),     version_command(),
+      run_command(),   pull_command(),        list_command(),     rm_command(),         info_command(),
+      bench_command(), attnbench_command(),   tokenize_command(), detokenize_command(), logits_command(),
+      cpu_command(),   completions_command(), help_command(),     version_command(),
   };
   return commands;
 }

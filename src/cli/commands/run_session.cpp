@@ -11,6 +11,7 @@
 #include "cli/commands/machine.h"
 #include "cli/commands/model_words.h"
 #include "cli/model_path.h"
+#include "cli/models/known_models.h"
 #include "cli/terminal/input.h"
 
 namespace anedvd {
@@ -64,8 +65,11 @@ Result<RunWords> read_run_words(const Args& args) {
   if (!prompt && isatty(STDIN_FILENO) == 0) {
     ANEDVD_TRY(prompt, read_text("-"));
   }
-  if (!prompt || prompt->empty())
+  if (!prompt || prompt->empty()) {
+    // A model that does not exist is the first thing to say.
+    if (!args.positionals().empty() && !find_known_model(words.model)) ANEDVD_TRY_VOID(model_path(words.model));
     return fail(ErrorCode::kUsage, "{}: no prompt; for example anedvd {} \"Why is the sky blue?\"", name, name);
+  }
   return RunWords{words.model, *prompt};
 }
 
