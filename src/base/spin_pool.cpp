@@ -2,16 +2,12 @@
 
 #include <chrono>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace anedvd {
 namespace {
 
 inline void relax() {
 #if defined(__x86_64__)
-  _mm_pause();
+  __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif

@@ -1,5 +1,6 @@
 #include "base/words.h"
 
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
