@@ -5,8 +5,8 @@
 
 namespace anedvd {
 
-BpeModel::BpeModel(const Vocabulary& vocabulary, std::vector<std::string_view> merges, Options options)
-    : vocabulary_(vocabulary), merge_lines_(std::move(merges)), options_(options) {
+BpeModel::BpeModel(const Vocabulary& vocabulary, MergeList merges, Options options)
+    : vocabulary_(vocabulary), options_(options), merges_(std::move(merges)) {
   byte_tokens_.fill(-1);
 }
 
@@ -14,9 +14,9 @@ void BpeModel::prepare() const {
   std::call_once(once_, [this] { build(); });
 }
 
-bool BpeModel::may_cut_at_spaces() const {
+std::bitset<256> BpeModel::bytes_joined_with_spaces() const {
   prepare();
-  return may_cut_;
+  return space_joins_;
 }
 
 void BpeModel::build() const {
@@ -29,24 +29,23 @@ void BpeModel::build() const {
     }
   } else {
     byte_tokens_ = vocabulary_.byte_tokens();
-    may_cut_ = vocabulary_.spaces_only_lead();
+    space_joins_ = vocabulary_.bytes_before_spaces();
   }
-  merges_.reserve(merge_lines_.size());
-  for (size_t rank = 0; rank < merge_lines_.size(); ++rank) {
-    const std::string_view line = merge_lines_[rank];
-    const size_t space = line.find(' ', 1);  // a piece may itself begin with a space
-    if (space == std::string_view::npos) continue;
-    const auto left = vocabulary_.find_plain(line.substr(0, space));
-    const auto right = vocabulary_.find_plain(line.substr(space + 1));
-    if (!left || !right) continue;
-    text.assign(line, 0, space);
-    text.append(line, space + 1);
-    const auto result = vocabulary_.find_plain(text);
-    if (result) merges_.add(*left, *right, static_cast<uint32_t>(rank), *result);
-  }
+  merges_.build();
 }
 
-void BpeModel::encode_word(std::string_view word, std::vector<Token>& out) const {
+Joined<Token> BpeModel::join(Token left, Token right) const {
+  const std::string_view left_text = vocabulary_.text(left);
+  const std::string_view right_text = vocabulary_.text(right);
+  const uint32_t rank = merges_.rank(left_text, right_text);
+  if (rank == kNoMerge) return {};
+  std::string text(left_text);
+  text.append(right_text);
+  const auto token = vocabulary_.find_plain(text);
+  return token ? Joined<Token>{rank, *token} : Joined<Token>{};
+}
+
+void BpeModel::encode_word(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const {
   prepare();
   if (options_.ignore_merges) {
     std::string mapped;
@@ -62,7 +61,17 @@ void BpeModel::encode_word(std::string_view word, std::vector<Token>& out) const
   } else {
     append_characters_of(word, out);
   }
-  merges_.apply(out, start);
+  if (scratch.pairs.empty()) {
+    merge_symbols(out, start, [this](Token left, Token right) { return join(left, right); });
+    return;
+  }
+  merge_symbols(out, start, [&](Token left, Token right) {
+    const uint64_t tokens = static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+    const uint64_t hash = tokens * 0x9E3779B97F4A7C15u;
+    WordScratch::Pair& known = scratch.pairs[(hash ^ hash >> 32) & (scratch.pairs.size() - 1)];
+    if (known.tokens != tokens) known = {tokens, join(left, right)};
+    return known.joined;
+  });
 }
 
 void BpeModel::append_bytes_of(std::string_view word, std::vector<Token>& out) const {

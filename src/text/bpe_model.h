@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merge_table.h"
+#include "text/merge_list.h"
 #include "text/vocabulary.h"
 #include "text/word_model.h"
 
@@ -28,27 +28,27 @@ class BpeModel final : public WordModel {
     bool fuse_unknown = false;   // neighbouring unknown characters become one token
   };
 
-  // `merges` are lines "LEFT RIGHT", best first; the vocabulary and the lines' characters are borrowed.
-  BpeModel(const Vocabulary& vocabulary, std::vector<std::string_view> merges, Options options);
+  // The vocabulary is borrowed.
+  BpeModel(const Vocabulary& vocabulary, MergeList merges, Options options);
 
   // Control and unknown tokens never come out of text, whatever merges say.
-  void encode_word(std::string_view word, std::vector<Token>& out) const override;
-  bool may_cut_at_spaces() const override;
+  void encode_word(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const override;
+  std::bitset<256> bytes_joined_with_spaces() const override;
 
   // Builds the tables now.
   void prepare() const;
 
  private:
   void build() const;
+  Joined<Token> join(Token left, Token right) const;
   void append_bytes_of(std::string_view word, std::vector<Token>& out) const;
   void append_characters_of(std::string_view word, std::vector<Token>& out) const;
 
   const Vocabulary& vocabulary_;
-  std::vector<std::string_view> merge_lines_;
   Options options_;
   mutable std::once_flag once_;
-  mutable MergeTable merges_;
-  mutable bool may_cut_ = false;
+  mutable MergeList merges_;
+  mutable std::bitset<256> space_joins_;
   mutable std::array<Token, 256> byte_tokens_;  // of a byte alone; −1: none
 };
 

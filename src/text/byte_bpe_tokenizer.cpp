@@ -5,8 +5,8 @@
 #include "text/word_cache.h"
 
 namespace anedvd {
-ByteBpeTokenizer::ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids,
-                                   std::vector<std::string_view> merges, const Pretokenizer& pretokenizer)
+ByteBpeTokenizer::ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids, MergeList merges,
+                                   const Pretokenizer& pretokenizer)
     : TokenizerBase(std::move(vocabulary), std::move(ids)),
       pretokenizer_(pretokenizer),
       model_(this->vocabulary(), std::move(merges), {.byte_level = true, .ignore_merges = pretokenizer.ignore_merges}) {

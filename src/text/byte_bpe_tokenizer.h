@@ -12,8 +12,7 @@ namespace anedvd {
 
 class ByteBpeTokenizer final : public TokenizerBase {
  public:
-  // `merges`: lines "LEFT RIGHT"; borrowed, as the vocabulary's texts.
-  ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids, std::vector<std::string_view> merges,
+  ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids, MergeList merges,
                    const Pretokenizer& pretokenizer);
 
   void append_bytes(Token token, std::string& out, bool with_control) const override;

@@ -87,17 +87,18 @@ Result<const Pretokenizer*> read_pretokenizer(const ConfigView& config, std::str
 Result<std::unique_ptr<Tokenizer>> make_bpe(const ConfigView& config, std::string_view where,
                                             const Pretokenizer& pretokenizer) {
   ANEDVD_TRY(auto vocabulary, Vocabulary::from_gguf(config, where));
-  auto merges = config.strings("tokenizer.ggml.merges");
-  if (!merges) return fail_in(where, std::move(merges).error());
+  auto lines = config.strings("tokenizer.ggml.merges");
+  if (!lines) return fail_in(where, std::move(lines).error());
+  MergeList merges(std::move(*lines), ' ');
   SpecialIds ids = read_ids(config, pretokenizer.adds_bos, *vocabulary);
   add_mask_trait(config, *vocabulary, ids);
   if (!pretokenizer.characters) {
-    return std::make_unique<ByteBpeTokenizer>(std::move(vocabulary), std::move(ids), std::move(*merges), pretokenizer);
+    return std::make_unique<ByteBpeTokenizer>(std::move(vocabulary), std::move(ids), std::move(merges), pretokenizer);
   }
   // Gemma 4 files say add_bos_token false by mistake (llama.cpp pull request 21500): the model was trained with BOS.
   ids.adds_bos = ids.bos.has_value() && (ids.adds_bos || pretokenizer.adds_bos);
   auto model = std::make_unique<BpeModel>(
-      *vocabulary, std::move(*merges),
+      *vocabulary, std::move(merges),
       BpeModel::Options{.byte_level = false, .byte_fallback = true, .unknown = unknown_of(config, *vocabulary, -1)});
   return std::make_unique<SentencePieceTokenizer>(
       std::move(vocabulary), std::move(ids), std::move(model),

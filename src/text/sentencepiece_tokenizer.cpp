@@ -31,12 +31,15 @@ std::string merge_spaces(std::string_view text) {
   return merged;
 }
 
-// End of the word that starts at `from`: before the next ▁ that follows another character.
-size_t word_end(std::string_view text, size_t from) {
+// End of the word that starts at `from`: before the next ▁ that follows a byte which no token joins with it.
+size_t word_end(std::string_view text, size_t from, const std::bitset<256>& joined) {
   size_t at = from;
   while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
-  const size_t end = text.find(kSpaceMark, at);
-  return end == std::string_view::npos ? text.size() : end;
+  for (at = text.find(kSpaceMark, at); at != std::string_view::npos;
+       at = text.find(kSpaceMark, at + kSpaceMark.size())) {
+    if (!text.substr(0, at).ends_with(kSpaceMark) && !joined[static_cast<unsigned char>(text[at - 1])]) return at;
+  }
+  return text.size();
 }
 
 }  // namespace
@@ -64,15 +67,11 @@ void SentencePieceTokenizer::encode_run(std::string_view text, bool after_specia
   const std::string escaped = escape_spaces(text, options_.space_prefix && after_special);
   std::vector<std::string_view> pieces;
   split_words(escaped, options_.stages, pieces);
-  const bool cut = model_->may_cut_at_spaces();
-  WordCache cache(cut ? escaped.size() : 0);
+  const std::bitset<256> joined = model_->bytes_joined_with_spaces();
+  WordCache cache(escaped.size());
   for (const std::string_view piece : pieces) {
-    if (!cut) {
-      model_->encode_word(piece, out);
-      continue;
-    }
     for (size_t at = 0; at < piece.size();) {
-      const size_t end = word_end(piece, at);
+      const size_t end = word_end(piece, at, joined);
       cache.encode(*model_, piece.substr(at, end - at), out);
       at = end;
     }

@@ -29,16 +29,16 @@ void SpmModel::prepare() const {
   std::call_once(once_, [this] {
     byte_tokens_ = vocabulary_.byte_tokens();
     longest_ = static_cast<uint32_t>(vocabulary_.longest());
-    may_cut_ = vocabulary_.spaces_only_lead();
+    space_joins_ = vocabulary_.bytes_before_spaces();
   });
 }
 
-bool SpmModel::may_cut_at_spaces() const {
+std::bitset<256> SpmModel::bytes_joined_with_spaces() const {
   prepare();
-  return may_cut_;
+  return space_joins_;
 }
 
-void SpmModel::encode_word(std::string_view word, std::vector<Token>& out) const {
+void SpmModel::encode_word(std::string_view word, WordScratch&, std::vector<Token>& out) const {
   prepare();
   std::vector<Span> spans;
   for (size_t at = 0; at < word.size();) {

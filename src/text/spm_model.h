@@ -18,8 +18,8 @@ class SpmModel final : public WordModel {
   // `scores` has one entry a token. The vocabulary is borrowed.
   SpmModel(const Vocabulary& vocabulary, std::vector<float> scores, std::optional<Token> unknown);
 
-  void encode_word(std::string_view word, std::vector<Token>& out) const override;
-  bool may_cut_at_spaces() const override;
+  void encode_word(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const override;
+  std::bitset<256> bytes_joined_with_spaces() const override;
 
  private:
   struct Span {
@@ -36,7 +36,7 @@ class SpmModel final : public WordModel {
   mutable std::once_flag once_;
   mutable std::array<Token, 256> byte_tokens_{};
   mutable uint32_t longest_ = 0;  // bytes of the longest token
-  mutable bool may_cut_ = false;
+  mutable std::bitset<256> space_joins_;
 };
 
 }  // namespace anedvd

@@ -27,16 +27,16 @@ void UnigramModel::prepare() const {
     unknown_score_ = least - kUnknownPenalty;
     index_ = PrefixIndex(std::move(entries));
     byte_tokens_ = vocabulary_.byte_tokens();
-    may_cut_ = vocabulary_.spaces_only_lead();
+    space_joins_ = vocabulary_.bytes_before_spaces();
   });
 }
 
-bool UnigramModel::may_cut_at_spaces() const {
+std::bitset<256> UnigramModel::bytes_joined_with_spaces() const {
   prepare();
-  return may_cut_;
+  return space_joins_;
 }
 
-void UnigramModel::encode_word(std::string_view word, std::vector<Token>& out) const {
+void UnigramModel::encode_word(std::string_view word, WordScratch&, std::vector<Token>& out) const {
   prepare();
   constexpr double kUnreached = -std::numeric_limits<double>::infinity();
   constexpr Token kUnknown = -1;

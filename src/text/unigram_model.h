@@ -23,8 +23,8 @@ class UnigramModel final : public WordModel {
   UnigramModel(const Vocabulary& vocabulary, std::vector<double> scores, Options options);
 
   // Neighbouring unknown characters become one unknown token.
-  void encode_word(std::string_view word, std::vector<Token>& out) const override;
-  bool may_cut_at_spaces() const override;
+  void encode_word(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const override;
+  std::bitset<256> bytes_joined_with_spaces() const override;
 
  private:
   void prepare() const;
@@ -37,7 +37,7 @@ class UnigramModel final : public WordModel {
   mutable PrefixIndex index_;
   mutable std::array<Token, 256> byte_tokens_{};
   mutable double unknown_score_ = 0;
-  mutable bool may_cut_ = false;
+  mutable std::bitset<256> space_joins_;
 };
 
 }  // namespace anedvd

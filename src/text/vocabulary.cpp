@@ -162,15 +162,17 @@ size_t Vocabulary::longest() const {
   return longest;
 }
 
-bool Vocabulary::spaces_only_lead() const {
+std::bitset<256> Vocabulary::bytes_before_spaces() const {
   constexpr std::string_view mark = "▁";
+  std::bitset<256> bytes;
   for (Token token = 0; token < size(); ++token) {
     const std::string_view piece = text(token);
-    size_t at = 0;
-    while (piece.substr(at).starts_with(mark)) at += mark.size();
-    if (is_plain(type(token)) && piece.find(mark, at) != std::string_view::npos) return false;
+    if (piece.size() <= mark.size() || !is_plain(type(token))) continue;
+    for (size_t at = piece.find(mark, 1); at != std::string_view::npos; at = piece.find(mark, at + mark.size())) {
+      if (!piece.substr(0, at).ends_with(mark)) bytes.set(static_cast<unsigned char>(piece[at - 1]));
+    }
   }
-  return true;
+  return bytes;
 }
 
 void Vocabulary::build_index() const {
@@ -178,13 +180,14 @@ void Vocabulary::build_index() const {
 }
 
 void Vocabulary::fill_index() const {
-  const size_t slots = std::bit_ceil(texts_.size() * 2);
-  slots_.assign(slots, 0);
-  slot_mask_ = static_cast<uint32_t>(slots - 1);
+  slots_.assign(std::bit_ceil(texts_.size() * 2), {});
+  slot_mask_ = slots_.size() - 1;
   for (size_t id = 0; id < texts_.size(); ++id) {
-    auto slot = static_cast<uint32_t>(hash_bytes(texts_[id])) & slot_mask_;
-    while (slots_[slot] != 0 && texts_[slots_[slot] - 1] != texts_[id]) slot = (slot + 1) & slot_mask_;
-    if (slots_[slot] == 0) slots_[slot] = static_cast<uint32_t>(id + 1);
+    const uint64_t hash = hash_bytes(texts_[id]);
+    // A repeated text lands behind the first, where find() finds the first.
+    uint64_t at = hash & slot_mask_;
+    while (slots_[at].token != 0) at = (at + 1) & slot_mask_;
+    slots_[at] = {static_cast<uint32_t>(id + 1), static_cast<uint32_t>(hash >> 32)};
   }
 }
 
@@ -195,10 +198,10 @@ std::optional<Token> Vocabulary::find_plain(std::string_view text) const {
 
 std::optional<Token> Vocabulary::find(std::string_view text) const {
   build_index();
-  auto slot = static_cast<uint32_t>(hash_bytes(text)) & slot_mask_;
-  while (slots_[slot] != 0) {
-    if (texts_[slots_[slot] - 1] == text) return static_cast<Token>(slots_[slot] - 1);
-    slot = (slot + 1) & slot_mask_;
+  const uint64_t hash = hash_bytes(text);
+  const auto tag = static_cast<uint32_t>(hash >> 32);
+  for (uint64_t at = hash & slot_mask_; slots_[at].token != 0; at = (at + 1) & slot_mask_) {
+    if (slots_[at].tag == tag && texts_[slots_[at].token - 1] == text) return static_cast<Token>(slots_[at].token - 1);
   }
   return std::nullopt;
 }

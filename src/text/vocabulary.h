@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,8 +48,8 @@ class Vocabulary {
   // Bytes of the longest text.
   size_t longest() const;
 
-  // True if ▁ never follows another character inside a piece that text may become.
-  bool spaces_only_lead() const;
+  // Bytes that a piece which text may become has right before a ▁ (but for ▁ itself).
+  std::bitset<256> bytes_before_spaces() const;
 
   // Builds the table find() uses; find() does it when needed.
   void build_index() const;
@@ -68,8 +69,12 @@ class Vocabulary {
   std::vector<PieceType> types_;
   std::vector<Token> ends_;
   mutable std::once_flag index_once_;
-  mutable std::vector<uint32_t> slots_;  // open addressing; id + 1, 0 = free
-  mutable uint32_t slot_mask_ = 0;
+  struct Slot {
+    uint32_t token = 0;  // + 1; 0: free
+    uint32_t tag = 0;    // more bits of the hash, so that other texts are seldom read
+  };
+  mutable std::vector<Slot> slots_;  // open addressing
+  mutable uint64_t slot_mask_ = 0;
 };
 
 // The byte that a text <0xXX> stands for, or −1.

@@ -20,7 +20,7 @@ bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 WordpieceModel::WordpieceModel(const Vocabulary& vocabulary, Options options)
     : vocabulary_(vocabulary), options_(std::move(options)), longest_token_(vocabulary.longest()) {}
 
-void WordpieceModel::encode_word(std::string_view word, std::vector<Token>& out) const {
+void WordpieceModel::encode_word(std::string_view word, WordScratch&, std::vector<Token>& out) const {
   const size_t start = out.size();
   const auto give_up = [&] {
     out.resize(start);

@@ -21,7 +21,7 @@ class WordpieceModel final : public WordModel {
 
   WordpieceModel(const Vocabulary& vocabulary, Options options);
 
-  void encode_word(std::string_view word, std::vector<Token>& out) const override;
+  void encode_word(std::string_view word, WordScratch& scratch, std::vector<Token>& out) const override;
 
  private:
   const Vocabulary& vocabulary_;
