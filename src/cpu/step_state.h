@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "base/huge_buffer.h"
-#include "base/spin_pool.h"
+#include "base/machine/huge_buffer.h"
+#include "base/machine/spin_pool.h"
 #include "cpu/kernels/kernel_table.h"
 #include "cpu/phases.h"
 #include "cpu/rope_table.h"

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/huge_buffer.h"
+#include "base/machine/huge_buffer.h"
 #include "base/result.h"
-#include "base/spin_pool.h"
+#include "base/machine/spin_pool.h"
 #include "cpu/kernels/kernel_table.h"
 #include "cpu/phases.h"
 #include "device/step.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "base/words.h"
 #include "cpu/cpu_executable.h"
 #include "kv/sequence_cache.h"

@@ -1,4 +1,4 @@
-#include "base/spin_pool.h"
+#include "base/machine/spin_pool.h"
 
 #include <numeric>
 

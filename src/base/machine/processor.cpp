@@ -1,4 +1,4 @@
-#include "base/processor.h"
+#include "base/machine/processor.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "base/huge_buffer.h"
+#include "base/machine/huge_buffer.h"
 
 #include <cstdint>
 #include <utility>
