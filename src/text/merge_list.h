@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "text/merge_symbols.h"
+#include "text/text_index.h"
 
 namespace anedvd {
 
@@ -24,16 +25,9 @@ class MergeList {
   uint32_t rank(std::string_view left, std::string_view right) const;
 
  private:
-  struct Slot {
-    uint32_t line = 0;  // + 1; 0: free
-    uint32_t tag = 0;   // more bits of the hash, so that other pairs' lines are seldom read
-  };
-  bool is_line(std::string_view line, std::string_view left, std::string_view right) const;
-
   std::vector<std::string_view> lines_;
   char separator_;
-  std::vector<Slot> slots_;
-  uint64_t mask_ = 0;
+  TextIndex index_;
 };
 
 }  // namespace anedvd

@@ -1,8 +1,6 @@
 #include "text/vocabulary.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 namespace anedvd {
 namespace {
@@ -54,29 +52,6 @@ int byte_token_value(std::string_view text) {
     value = value * 16 + (digit ? c - '0' : c - 'A' + 10);
   }
   return value;
-}
-
-uint64_t hash_bytes(std::string_view bytes) {
-  // Multiply and fold 8 bytes at a time (the construction of wyhash).
-  constexpr uint64_t kA = 0x9E3779B97F4A7C15u;
-  constexpr uint64_t kB = 0xE7037ED1A0B428DBu;
-  const auto fold = [](uint64_t x, uint64_t y) {
-    const auto product = static_cast<unsigned __int128>(x) * y;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  };
-  uint64_t hash = kA ^ bytes.size();
-  const char* at = bytes.data();
-  size_t left = bytes.size();
-  while (left >= 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    hash = fold(hash ^ word, kB);
-    at += 8;
-    left -= 8;
-  }
-  uint64_t word = 0;
-  if (left > 0) std::memcpy(&word, at, left);
-  return fold(hash ^ word, kB ^ left);
 }
 
 Vocabulary::Vocabulary(std::vector<std::string_view> texts, std::vector<PieceType> types)
@@ -176,19 +151,7 @@ std::bitset<256> Vocabulary::bytes_before_spaces() const {
 }
 
 void Vocabulary::build_index() const {
-  std::call_once(index_once_, [this] { fill_index(); });
-}
-
-void Vocabulary::fill_index() const {
-  slots_.assign(std::bit_ceil(texts_.size() * 2), {});
-  slot_mask_ = slots_.size() - 1;
-  for (size_t id = 0; id < texts_.size(); ++id) {
-    const uint64_t hash = hash_bytes(texts_[id]);
-    // A repeated text lands behind the first, where find() finds the first.
-    uint64_t at = hash & slot_mask_;
-    while (slots_[at].token != 0) at = (at + 1) & slot_mask_;
-    slots_[at] = {static_cast<uint32_t>(id + 1), static_cast<uint32_t>(hash >> 32)};
-  }
+  std::call_once(index_once_, [this] { index_.build(texts_.size(), [this](size_t i) { return texts_[i]; }); });
 }
 
 std::optional<Token> Vocabulary::find_plain(std::string_view text) const {
@@ -198,12 +161,8 @@ std::optional<Token> Vocabulary::find_plain(std::string_view text) const {
 
 std::optional<Token> Vocabulary::find(std::string_view text) const {
   build_index();
-  const uint64_t hash = hash_bytes(text);
-  const auto tag = static_cast<uint32_t>(hash >> 32);
-  for (uint64_t at = hash & slot_mask_; slots_[at].token != 0; at = (at + 1) & slot_mask_) {
-    if (slots_[at].tag == tag && texts_[slots_[at].token - 1] == text) return static_cast<Token>(slots_[at].token - 1);
-  }
-  return std::nullopt;
+  const size_t found = index_.find(text, [&](size_t i) { return texts_[i] == text; });
+  return found == TextIndex::npos ? std::nullopt : std::optional(static_cast<Token>(found));
 }
 
 }  // namespace anedvd

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "formats/config_view.h"
+#include "text/text_index.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {
@@ -63,24 +64,15 @@ class Vocabulary {
 
  private:
   void mark_known_ends();
-  void fill_index() const;
 
   std::vector<std::string_view> texts_;
   std::vector<PieceType> types_;
   std::vector<Token> ends_;
   mutable std::once_flag index_once_;
-  struct Slot {
-    uint32_t token = 0;  // + 1; 0: free
-    uint32_t tag = 0;    // more bits of the hash, so that other texts are seldom read
-  };
-  mutable std::vector<Slot> slots_;  // open addressing
-  mutable uint64_t slot_mask_ = 0;
+  mutable TextIndex index_;
 };
 
 // The byte that a text <0xXX> stands for, or −1.
 int byte_token_value(std::string_view text);
-
-// A 64-bit hash of bytes; equal on every machine of one byte order, not for hostile-proof maps: lookups verify the text.
-uint64_t hash_bytes(std::string_view bytes);
 
 }  // namespace anedvd

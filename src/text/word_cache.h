@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/vocabulary.h"
+#include "text/text_index.h"
 #include "text/word_model.h"
 
 namespace anedvd {
