@@ -69,6 +69,12 @@ std::optional<double> parse_number(const std::string& text) {
   return value;
 }
 
+// A whole number, perhaps too large for any integer.
+bool is_digits(const std::string& text) {
+  const size_t sign = text[0] == '-' || text[0] == '+' ? 1 : 0;
+  return text.find_first_not_of("0123456789", sign) == std::string::npos;
+}
+
 Result<> check_value(const OptionSpec& option, const std::string& text) {
   const auto bad = [&](std::string_view what) {
     return fail(ErrorCode::kUsage, "{} {}: {}; {}", option.name, visible(text), what, advice(option));
@@ -76,7 +82,7 @@ Result<> check_value(const OptionSpec& option, const std::string& text) {
   switch (option.kind) {
     case OptionKind::kInteger: {
       const auto value = parse_integer(text);
-      if (!value && parse_number(text)) return bad("not a whole number");
+      if (!value && parse_number(text)) return bad(is_digits(text) ? "out of range" : "not a whole number");
       if (!value) return bad("not a number");
       if (double(*value) < option.low || double(*value) > option.high) return bad("out of range");
       return {};
