@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Compares greedy continuations of anedvd and llama.cpp on one GGUF file.
+
+    python3 tools/greedy_parity.py ANEDVD_BINARY LLAMA_SERVER_BINARY MODEL.gguf [--tokens 64] [--chat]
+
+For 20 varied prompts both programs continue the same token ids greedily. Prints how many continuations are equal; for each that parts, the place,
+both tokens, and by how much their logits differ in each program and in anedvd's exact mode: a parting is a near-tie when that gap is within the noise
+that 8-bit activations make (measured here as the largest difference between anedvd's normal and exact logits at that position).
+Exit code 3 if a continuation parts at more than a near-tie. Needs numpy.
+"""
+
+import argparse
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import numpy as np
+
+PROMPTS = [
+    "What is the capital of France?",
+    "Write a short story about a cat who learns to swim.",
+    "Explain how photosynthesis works to a ten-year-old.",
+    "def fibonacci(n):\n    ",
+    "The three laws of thermodynamics are",
+    "Translate to German: The weather is nice today.",
+    "List five fruits, one on each line.",
+    "Once upon a time, in a village by the sea,",
+    "What is 17 times 23? Think step by step.",
+    "SELECT name, age FROM users WHERE",
+    "Dear Sir or Madam,\n\nI am writing to",
+    "Why is the sky blue?",
+    "The quick brown fox jumps over the lazy dog. The",
+    "Give me a recipe for pancakes with exact amounts.",
+    "In 1969, Neil Armstrong",
+    "import numpy as np\n\nx = np.",
+    "Summarise: The committee met on Tuesday, discussed the budget, and agreed to meet again in March.",
+    "¿Cuál es la capital de España?",
+    "Name a number between one and ten and say why you chose it.",
+    "To be, or not to be, that is the question:",
+]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def post(url, body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=600) as answer:
+        return json.load(answer)
+
+
+def start_server(binary, model, port):
+    server = subprocess.Popen([binary, "-m", model, "--port", str(port), "-t", "2", "-c", "4096", "--no-webui"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return server
+        except OSError:
+            time.sleep(0.2)
+    server.terminate()
+    sys.exit("llama-server did not start")
+
+
+def last_logits(anedvd, model, ids, folder, exact):
+    (folder / "ids.json").write_text(json.dumps(ids))
+    subprocess.run([anedvd, "logits", model, "--ids-file", folder / "ids.json", "--out", folder / "out.npy", "--quiet"]
+                   + (["--exact"] if exact else []), check=True, stdout=subprocess.DEVNULL)
+    return np.load(folder / "out.npy")[-1]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("anedvd")
+    parser.add_argument("llama_server")
+    parser.add_argument("model")
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--chat", action="store_true", help="put each prompt into the chat template")
+    args = parser.parse_args()
+    port = free_port()
+    server = start_server(args.llama_server, args.model, port)
+    equal, beyond_noise = 0, 0
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for prompt in PROMPTS:
+                text = prompt
+                if args.chat:
+                    text = post(f"http://127.0.0.1:{port}/apply-template", {"messages": [{"role": "user", "content": prompt}]})["prompt"]
+                ids = json.loads(subprocess.run([args.anedvd, "tokenize", args.model, "--special", "--text", text],
+                                                check=True, capture_output=True).stdout)
+                peer = post(f"http://127.0.0.1:{port}/completion",
+                            {"prompt": ids, "n_predict": args.tokens, "temperature": 0, "return_tokens": True, "cache_prompt": False,
+                             "ignore_eos": False})["tokens"]
+                ours = json.loads(subprocess.run(
+                    [args.anedvd, "run", args.model, "--no-chat", "--prompt", text, "--temp", "0", "-n", str(args.tokens), "--json"],
+                    check=True, capture_output=True).stdout)["ids"]
+                end = min(len(ours), len(peer))
+                parted = next((i for i in range(end) if ours[i] != peer[i]), None)
+                if parted is None:
+                    equal += 1
+                    print(f"equal   {end:3} tokens  {prompt[:50]!r}")
+                    continue
+                normal = last_logits(args.anedvd, args.model, ids + ours[:parted], folder, False)
+                exact = last_logits(args.anedvd, args.model, ids + ours[:parted], folder, True)
+                noise = float(np.abs(normal - exact).max())
+                gap = float(abs(exact[ours[parted]] - exact[peer[parted]]))
+                verdict = "near-tie" if gap <= noise else "DIFFERS"
+                beyond_noise += gap > noise
+                print(f"{verdict} at {parted:3}     {prompt[:50]!r}: ours {ours[parted]}, peer {peer[parted]}, exact gap {gap:.3f}, "
+                      f"normal gap {float(normal[ours[parted]] - normal[peer[parted]]):.3f}, noise {noise:.3f}")
+    finally:
+        server.terminate()
+        server.wait()
+    print(f"{equal} of {len(PROMPTS)} equal, {beyond_noise} beyond noise")
+    sys.exit(3 if beyond_noise else 0)
+
+
+if __name__ == "__main__":
+    main()
