@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/huge_buffer.h"
-#include "base/processor.h"
-#include "base/spin_pool.h"
+#include "base/machine/huge_buffer.h"
+#include "base/machine/processor.h"
+#include "base/machine/spin_pool.h"
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"

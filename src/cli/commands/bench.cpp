@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"

@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "base/words.h"
 #include "cpu/kernels/select.h"
 

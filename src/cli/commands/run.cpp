@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "base/words.h"
 #include "cli/commands/all.h"
 #include "cli/commands/machine.h"
