@@ -258,7 +258,7 @@ step=0
 begin_step() { step=$((step + 1)); step_start=$(now); }
 
 # say_step NAME TEXT: one line that stays.
-say_step() { clear_bar; printf '%s[%d/%d]%s %-8s %s\n' "$bold" "$step" "$total" "$plain" "$1" "$2" >&2; }
+say_step() { clear_bar; printf '%s[%d/%d]%s %s\n' "$bold" "$step" "$total" "$plain" "${2:+$(printf '%-8s ' "$1")}${2:-$1}" >&2; }
 
 # end_step NAME TEXT: the finished line, with the time it took.
 end_step() { clear_bar; printf '%s[%d/%d]%s %-8s %-44s  ok %7s\n' "$bold" "$step" "$total" "$plain" "$1" "$2" "$(took "$step_start")" >&2; }
