@@ -1,11 +1,9 @@
 #include "model/read_settings.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numbers>
 
-#include "base/log.h"
 #include "base/words.h"
+#include "model/rope_scaling.h"
 
 namespace anedvd {
 namespace {
@@ -100,55 +98,37 @@ class Reader {
   }
 
   Result<RopeSpec> read_rope(int dim) const {
-    RopeSpec rope;
+    RopeSettings settings;
     const int64_t rotated = config_.integer(key("rope.dimension_count")).value_or(dim);
     if (rotated < 0 || rotated > dim || rotated % 2 != 0)
       return fail(ErrorCode::kBadFile, "{}: key \"{}\" is {}, the head has {}", file(), key("rope.dimension_count"),
                   rotated, dim);
-    rope.rotated = int(rotated);
-    const double base = config_.number(key("rope.freq_base")).value_or(10000.0);
-    if (!std::isfinite(base) || base <= 0)
-      return fail(ErrorCode::kNumeric, "{}: key \"{}\" is not a finite number above 0", file(), key("rope.freq_base"));
-    rope.inverse_frequency = plain_frequencies(base, rope.rotated);
-    ANEDVD_TRY_VOID(scale_rope(rope, base));
+    settings.rotated = int(rotated);
+    settings.base = config_.number(key("rope.freq_base")).value_or(10000.0);
+    ANEDVD_TRY_VOID(read_scaling(settings));
+    ANEDVD_TRY(RopeSpec rope, make_rope(settings, 0, file()));
     ANEDVD_TRY_VOID(divide_by_tensor(rope));
     return rope;
   }
 
-  Result<> scale_rope(RopeSpec& rope, double base) const {
-    const auto kind = config_.string(key("rope.scaling.type"));
+  Result<> read_scaling(RopeSettings& settings) const {
+    const std::string_view kind = config_.string(key("rope.scaling.type")).value_or("linear");
     double factor = config_.number(key("rope.scaling.factor")).value_or(0);
-    if (factor <= 0) factor = config_.number(key("rope.scale_linear")).value_or(1);
-    if (!std::isfinite(factor) || factor <= 0)
-      return fail(ErrorCode::kNumeric, "{}: the rope scaling factor is not a number above 0", file());
-    if (!kind || *kind == "none") return {};
-    if (*kind == "linear") {
-      for (double& f : rope.inverse_frequency) f /= factor;
-      return {};
+    if (factor == 0) factor = config_.number(key("rope.scale_linear")).value_or(1);  // very old files
+    settings.factor = factor;
+    if (kind == "linear") {
+      settings.scaling = RopeScaling::kLinear;
+    } else if (kind == "yarn") {
+      settings.scaling = RopeScaling::kYarn;
+      settings.original_context = config_.number(key("rope.scaling.original_context_length")).value_or(0);
+      settings.beta_fast = config_.number(key("rope.scaling.yarn_beta_fast")).value_or(32);
+      settings.beta_slow = config_.number(key("rope.scaling.yarn_beta_slow")).value_or(1);
+    } else if (kind == "none") {
+      settings.factor = 1;
+    } else {
+      return fail(ErrorCode::kUnsupported, "{}: rope scaling \"{}\" is not one that anedvd knows", file(),
+                  visible(kind));
     }
-    if (*kind == "yarn") return scale_yarn(rope, base, factor);
-    return fail(ErrorCode::kUnsupported, "{}: rope scaling \"{}\" is not one that anedvd knows", file(),
-                visible(*kind));
-  }
-
-  // YaRN (Peng et al. 2023) as transformers computes it; `lo` and `hi` bound the pairs between full interpolation and none.
-  Result<> scale_yarn(RopeSpec& rope, double base, double factor) const {
-    const double original = config_.number(key("rope.scaling.original_context_length")).value_or(0);
-    if (!(original > 0))
-      return fail(ErrorCode::kBadFile, "{}: YaRN without \"{}\"", file(), key("rope.scaling.original_context_length"));
-    const double fast = config_.number(key("rope.scaling.yarn_beta_fast")).value_or(32);
-    const double slow = config_.number(key("rope.scaling.yarn_beta_slow")).value_or(1);
-    const auto turns = [&](double r) {
-      return rope.rotated * std::log(original / (2 * std::numbers::pi * r)) / (2 * std::log(base));
-    };
-    const double lo = std::max(0.0, std::floor(turns(fast)));
-    double hi = std::min(rope.rotated - 1.0, std::ceil(turns(slow)));
-    if (hi <= lo) hi = lo + 0.001;
-    for (size_t i = 0; i < rope.inverse_frequency.size(); ++i) {
-      const double share = std::clamp((double(i) - lo) / (hi - lo), 0.0, 1.0);
-      rope.inverse_frequency[i] *= (1 - share) + share / factor;
-    }
-    rope.magnitude = factor > 1 ? 0.1 * std::log(factor) + 1 : 1;
     return {};
   }
 
@@ -161,13 +141,8 @@ class Reader {
                   divisors->elements(), rope.inverse_frequency.size());
     std::vector<float> values(rope.inverse_frequency.size());
     dequantize(*divisors, 0, divisors->rows(), values);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (!(values[i] > 0))
-        return fail(ErrorCode::kNumeric, "{}: tensor \"rope_freqs.weight\" holds a divisor that is not above 0",
-                    file());
-      rope.inverse_frequency[i] /= double(values[i]);
-    }
-    return {};
+    return divide_frequencies(rope, std::vector<double>(values.begin(), values.end()),
+                              file() + ": tensor \"rope_freqs.weight\"");
   }
 
   const TensorSource& source_;
@@ -176,12 +151,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::vector<double> plain_frequencies(double base, int rotated) {
-  std::vector<double> frequencies(size_t(rotated / 2));
-  for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] = std::pow(base, -2.0 * double(i) / rotated);
-  return frequencies;
-}
 
 Result<ModelSpec> read_usual_settings(const TensorSource& source) { return Reader(source).read(); }
 

@@ -12,7 +12,4 @@ namespace anedvd {
 // Rope scaling of kind linear, yarn and rope_freqs tensors included.
 Result<ModelSpec> read_usual_settings(const TensorSource& source);
 
-// Inverse frequencies base^(−2i / rotated).
-std::vector<double> plain_frequencies(double base, int rotated);
-
 }  // namespace anedvd

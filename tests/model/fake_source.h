@@ -1,0 +1,53 @@
+// A Hugging Face model made of a config.json text and tensors of zeros, for tests of settings.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "formats/hf_config.h"
+#include "formats/tensor_source.h"
+
+namespace anedvd {
+
+class FakeHfSource final : public TensorSource {
+ public:
+  explicit FakeHfSource(const std::string& config_json) : config_(parse(config_json)) {}
+
+  // An F32 tensor of zeros.
+  FakeHfSource& tensor(const std::string& name, Shape shape) {
+    TensorView view{name, DType::kF32, std::move(shape), {}};
+    data_.emplace_back(size_t(view.elements()) * 4);
+    view.bytes = data_.back();
+    tensors_.push_back(std::move(view));
+    return *this;
+  }
+
+  const TensorView* find(std::string_view name) const override {
+    for (const TensorView& view : tensors_)
+      if (view.name == name) return &view;
+    return nullptr;
+  }
+  const std::vector<TensorView>& tensors() const override { return tensors_; }
+  const ConfigView& config() const override { return config_; }
+  SourceKind kind() const override { return SourceKind::kHuggingFace; }
+  const std::filesystem::path& path() const override { return path_; }
+  uint64_t file_bytes() const override { return 0; }
+
+ private:
+  static HfConfig parse(const std::string& text) {
+    auto config = HfConfig::read(text, "", "folder");
+    EXPECT_TRUE(config) << (config ? "" : config.error().message);
+    return std::move(*config);
+  }
+
+  std::filesystem::path path_ = "folder";
+  HfConfig config_;
+  std::vector<TensorView> tensors_;
+  std::vector<std::vector<std::byte>> data_;
+};
+
+}  // namespace anedvd
