@@ -162,9 +162,11 @@ Result<std::filesystem::path> Transfer::fetch(const Piece& piece, int tries) {
 
 void Transfer::finish(bool is_checked) {
   if (progress_) progress_->clear();
-  const uint64_t arrived = shown_total_ > 0 ? shown_total_ - kept_at_start_ : all_kept();
+  // All was here already: a wheel found on this disk, or a pull that was stopped while it unpacked.
+  const bool goes_on = kept_at_start_ > 0 && kept_at_start_ < shown_total_;
+  const uint64_t arrived = goes_on ? shown_total_ - kept_at_start_ : std::max(shown_total_, all_kept());
   const double seconds = std::chrono::duration<double>(Progress::Clock::now() - start_).count();
-  context_.console.note(fmt::format("pulled {}{} in {}{}", kept_at_start_ > 0 ? "the other " : "", size_words(arrived),
+  context_.console.note(fmt::format("pulled {}{} in {}{}", goes_on ? "the other " : "", size_words(arrived),
                                     duration_words(seconds), is_checked ? " · sha256 ok" : ""));
 }
 
