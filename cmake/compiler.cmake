@@ -27,7 +27,7 @@ if(ANEDVD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ANEDVD_CCACHE})
 endif()
 find_program(ANEDVD_MOLD mold)
-if(ANEDVD_MOLD AND NOT APPLE)
+if(ANEDVD_MOLD AND NOT APPLE AND NOT CMAKE_CROSSCOMPILING)
   # g++ 12 knows -fuse-ld=mold; clang too.
   target_link_options(anedvd_options INTERFACE -fuse-ld=mold)
 endif()

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/huge_buffer.h"
+#include "base/machine/huge_buffer.h"
 #include "base/result.h"
 
 namespace anedvd {
