@@ -7,6 +7,7 @@
 
 #include "base/words.h"
 #include "formats/gguf_file.h"
+#include "formats/hf_directory.h"
 #include "formats/tensor_source.h"
 
 namespace anedvd {
@@ -57,7 +58,17 @@ tl::unexpected<Error> refuse_folder(const std::filesystem::path& path) {
   if (!names.empty())
     return fail(ErrorCode::kUnsupported, "{}: a folder; give one of its files, it has {}", path.string(),
                 list_words(names));
-  return fail(ErrorCode::kUnsupported, "{}: Hugging Face folders are not read yet; give a .gguf file", path.string());
+  return fail(ErrorCode::kNotFound, "{}: no model in this folder; give a .gguf file, or a folder with config.json",
+              path.string());
+}
+
+// A folder with GGUF files is often a clone of the repository that they were published in, config.json included, weights left out.
+Result<std::unique_ptr<TensorSource>> open_folder(const std::filesystem::path& path) {
+  if (!HfDirectory::is_one(path)) return refuse_folder(path);
+  auto model = HfDirectory::open(path);
+  if (!model && model.error().code == ErrorCode::kNotFound && !gguf_names(path).empty()) return refuse_folder(path);
+  if (!model) return tl::unexpected(std::move(model).error());
+  return std::unique_ptr<TensorSource>(std::move(*model));
 }
 
 }  // namespace
@@ -66,7 +77,7 @@ Result<std::unique_ptr<TensorSource>> open_model(const std::filesystem::path& pa
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return refuse_missing(path);
-  if (std::filesystem::is_directory(status)) return refuse_folder(path);
+  if (std::filesystem::is_directory(status)) return open_folder(path);
   // Before anything is opened: opening a pipe would wait for its writer.
   if (!error && !std::filesystem::is_regular_file(status))
     return fail(ErrorCode::kBadFile, "{}: not a regular file; give a .gguf file", path.string());
