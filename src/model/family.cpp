@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "model/families/families.h"
+#include "model/hf_settings.h"
 
 namespace anedvd {
 namespace {
@@ -49,19 +50,18 @@ std::span<const TensorRole> usual_tensors() { return kUsual; }
 
 Result<const Family*> find_family(const TensorSource& source) {
   const std::string file = source.path().string();
-  const auto architecture = source.config().string("general.architecture");
-  if (!architecture) return fail(ErrorCode::kBadFile, "{}: key \"general.architecture\" is missing", file);
+  ANEDVD_TRY(const std::string_view architecture, source_architecture(source));
   for (const FamilyFunction function : kFamilies) {
     const Family& family = function();
-    if (std::find(family.gguf_names.begin(), family.gguf_names.end(), *architecture) != family.gguf_names.end())
-      return &family;
+    const auto names = source.kind() == SourceKind::kGguf ? family.gguf_names : family.hf_names;
+    if (std::find(names.begin(), names.end(), architecture) != names.end()) return &family;
   }
   const std::string missing = first_missing_of_llama(source);
   if (!missing.empty())
     return fail(ErrorCode::kUnsupported,
                 "{}: architecture \"{}\" is not one that anedvd knows, and it lacks Llama's tensor \"{}\"", file,
-                visible(*architecture), missing);
-  warn("{}: architecture \"{}\" is unknown; reading it like llama, check the answers", file, visible(*architecture));
+                visible(architecture), missing);
+  warn("{}: architecture \"{}\" is unknown; reading it like llama, check the answers", file, visible(architecture));
   return &llama_family();
 }
 

@@ -46,6 +46,7 @@ struct Family {
   std::span<const TensorRole> tensors;
   // The tensors tell what the settings leave out (tied head, vocabulary). Errors name the key or tensor.
   Result<ModelSpec> (*read)(const TensorSource& source);
+  std::span<const std::string_view> hf_names = {};  // model_type of config.json (text_config's, where there is one)
 };
 
 // The family of the file's architecture; an unknown one that has Llama's tensors is read like llama, with a warning.
