@@ -34,11 +34,12 @@ endfunction()
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 anedvd_layer(base)
 anedvd_layer(tensor   USES base)
 anedvd_layer(formats  USES tensor)
-anedvd_layer(text     USES formats LINKS PkgConfig::UTF8PROC)
+anedvd_layer(text     USES formats LINKS PkgConfig::UTF8PROC PkgConfig::PCRE2)
 anedvd_layer(sampling USES base)
 anedvd_layer(device   USES tensor)
 anedvd_layer(kv       USES device)

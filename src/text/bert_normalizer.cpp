@@ -50,6 +50,13 @@ std::string cleaned(std::string_view text) {
   });
 }
 
+// Without nonspacing marks (Mn).
+std::string without_marks(std::string_view text) {
+  return edited(text, [](const Char& c, std::string_view bytes, std::string& out) {
+    if (c.code < 0x80 || !is_nonspacing_mark(c.code)) out.append(bytes);
+  });
+}
+
 }  // namespace
 
 std::string lower_cased(std::string_view text) {
@@ -74,12 +81,7 @@ std::string BertNormalizer::apply(std::string_view text) const {
       if (alone) to.push_back(' ');
     });
   }
-  if (strip_accents) {
-    if (!surely_normal(out, NormalForm::kNfd)) out = normalize(out, NormalForm::kNfd);
-    out = edited(out, [](const Char& c, std::string_view bytes, std::string& to) {
-      if (c.code < 0x80 || !is_nonspacing_mark(c.code)) to.append(bytes);
-    });
-  }
+  if (strip_accents && !surely_normal(out, NormalForm::kNfd)) out = without_marks(normalize(out, NormalForm::kNfd));
   if (lowercase) out = lower_cased(out);
   return out;
 }

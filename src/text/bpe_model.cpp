@@ -22,6 +22,7 @@ std::bitset<256> BpeModel::bytes_joined_with_spaces() const {
 void BpeModel::build() const {
   std::string text;
   if (options_.byte_level) {
+    space_joins_.set();  // words come from a pre-tokenizer, and ▁ is three bytes like any others
     for (unsigned byte = 0; byte < 256; ++byte) {
       text.clear();
       append_utf8(byte_to_mapped(static_cast<unsigned char>(byte)), text);

@@ -12,7 +12,7 @@ ByteBpeTokenizer::ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, Speci
       model_(this->vocabulary(), std::move(merges), {.byte_level = true, .ignore_merges = pretokenizer.ignore_merges}) {
 }
 
-void ByteBpeTokenizer::encode_run(std::string_view text, bool, std::vector<Token>& out) const {
+void ByteBpeTokenizer::encode_run(std::string_view text, Run, std::vector<Token>& out) const {
   std::string composed;
   if (pretokenizer_.nfc && !surely_normal(text, NormalForm::kNfc)) {
     composed = normalize(text, NormalForm::kNfc);

@@ -19,7 +19,7 @@ class ByteBpeTokenizer final : public TokenizerBase {
   std::string_view kind() const override { return "BPE"; }
 
  protected:
-  void encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const override;
+  void encode_run(std::string_view text, Run run, std::vector<Token>& out) const override;
 
  private:
   const Pretokenizer& pretokenizer_;

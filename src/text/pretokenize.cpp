@@ -174,7 +174,7 @@ void cut_groups(std::string_view run, Piece&& piece) {
   }
 }
 
-// Cuts one piece by one stage: calls piece(start, end) for each part.
+// Cuts one piece by one stage: calls piece(part, whether a rule matched it) in order.
 template <class Piece>
 void split_piece(Stage stage, std::string_view text, Piece&& piece) {
   size_t unmatched = 0;
@@ -190,16 +190,16 @@ void split_piece(Stage stage, std::string_view text, Piece&& piece) {
       at += char_at(text, at).bytes;
       continue;
     }
-    if (at > unmatched) piece(text.substr(unmatched, at - unmatched));
+    if (at > unmatched) piece(text.substr(unmatched, at - unmatched), false);
     if (matched->kind == RuleKind::kDigitGroups) {
-      cut_groups(text.substr(at, length), piece);
+      cut_groups(text.substr(at, length), [&](std::string_view group) { piece(group, true); });
     } else {
-      piece(text.substr(at, length));
+      piece(text.substr(at, length), true);
     }
     at += length;
     unmatched = at;
   }
-  if (text.size() > unmatched) piece(text.substr(unmatched));
+  if (text.size() > unmatched) piece(text.substr(unmatched), false);
 }
 
 }  // namespace
@@ -227,6 +227,10 @@ size_t match_rule(const Rule& rule, std::string_view text, size_t at) {
   return 0;
 }
 
+void split_stage(Stage stage, std::string_view text, std::vector<StagePart>& parts) {
+  split_piece(stage, text, [&](std::string_view part, bool matched) { parts.push_back({part, matched}); });
+}
+
 void split_words(std::string_view text, std::span<const Stage> stages, std::vector<std::string_view>& pieces) {
   pieces.clear();
   if (text.empty()) return;
@@ -234,13 +238,13 @@ void split_words(std::string_view text, std::span<const Stage> stages, std::vect
     pieces.push_back(text);
     return;
   }
-  split_piece(stages[0], text, [&](std::string_view piece) { pieces.push_back(piece); });
+  split_piece(stages[0], text, [&](std::string_view piece, bool) { pieces.push_back(piece); });
   std::vector<std::string_view> before;
   for (const Stage& stage : stages.subspan(1)) {
     before.swap(pieces);
     pieces.clear();
     for (const std::string_view piece : before) {
-      split_piece(stage, piece, [&](std::string_view part) { pieces.push_back(part); });
+      split_piece(stage, piece, [&](std::string_view part, bool) { pieces.push_back(part); });
     }
   }
 }

@@ -80,6 +80,17 @@ struct Pretokenizer {
 // The row of a name, or nullptr.
 const Pretokenizer* find_pretokenizer(std::string_view name);
 
+// The rules that match exactly what a regular expression of a tokenizer.json matches, or nullptr if none were written for it.
+const Stage* find_pattern_rules(std::string_view regex);
+
+// One stage on one text: its matches and the stretches between them, in order.
+struct StagePart {
+  std::string_view text;
+  bool matched = false;
+};
+// `parts` grows.
+void split_stage(Stage stage, std::string_view text, std::vector<StagePart>& parts);
+
 // Cuts `text`; pieces replace the content of `pieces`, in order, and cover the text.
 void split_words(std::string_view text, std::span<const Stage> stages, std::vector<std::string_view>& pieces);
 

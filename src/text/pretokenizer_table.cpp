@@ -178,7 +178,28 @@ constexpr std::array kSignRanges{CodeRange{0x21, 0x2F},     CodeRange{0x3A, 0x7E
                                  CodeRange{0x3000, 0x3002}, CodeRange{0xFF01, 0xFF0F}, CodeRange{0xFF1A, 0xFF5E}};
 constexpr std::array kSignRuns{Rule{.kind = kRun, .prefix = kAnySpace, .set = {.ranges = kSignRanges}}};
 
+// youtu: [가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+
+constexpr std::array kHangulRanges{CodeRange{0x3131, 0x318E}, CodeRange{0xAC00, 0xD7A3}};
+constexpr std::array kCjkSignRanges{CodeRange{0x2014, 0x2014}, CodeRange{0x2018, 0x2019}, CodeRange{0x201C, 0x201D},
+                                    CodeRange{0x2026, 0x2026}, CodeRange{0x3001, 0x303F}, CodeRange{0xFE30, 0xFE4F},
+                                    CodeRange{0xFF01, 0xFF01}, CodeRange{0xFF0C, 0xFF0C}, CodeRange{0xFF1A, 0xFF1B}};
+constexpr std::array kBopomofoRanges{CodeRange{0x3105, 0x312F}};
+constexpr std::array kYoutuScripts{
+    Rule{.kind = kRun, .set = {.ranges = kHangulRanges}}, Rule{.kind = kRun, .set = {.ranges = kCjkSignRanges}},
+    Rule{.kind = kRun, .set = {.ranges = kBopomofoRanges}}, Rule{.kind = kRun, .set = {.ranges = kHanKanaRanges}}};
+constexpr std::array kGpt4oOneNumber{kCasedContracted, kOneNumber,     kOthersLinesSlashes,
+                                     kLines,           kLeadingSpaces, kAllSpaces};
+
+// chameleon: ([\t\n]|    |  ), then digits and punctuation one by one. Its sentinel and image tokens are whole tokens in the vocabulary.
+constexpr std::array kTabLineRange{CodeRange{'\t', '\n'}};
+constexpr std::array kTabsAndSpaces{Rule{.kind = kRun, .set = {.ranges = kTabLineRange}, .most = 1},
+                                    Rule{.kind = kRun, .set = kSpaceChar, .least = 4, .most = 4},
+                                    Rule{.kind = kRun, .set = kSpaceChar, .least = 2, .most = 2}};
+constexpr std::array kEachPunctuation{Rule{.kind = kRun, .set = {kPunctuation | kAsciiPunct}, .most = 1}};
+
 // The stages behind the names.
+constexpr std::array<Stage, 2> kYoutuStages{kYoutuScripts, kGpt4oOneNumber};
+constexpr std::array<Stage, 4> kChameleonStages{kTabsAndSpaces, kEachNumber, kEachPunctuation, kGpt2};
 constexpr std::array<Stage, 1> kGpt2Stages{kGpt2};
 constexpr std::array<Stage, 1> kLlama3Stages{kLlama3};
 constexpr std::array<Stage, 1> kQwen2Stages{kQwen2};
@@ -295,13 +316,47 @@ constexpr Pretokenizer kPretokenizers[] = {
     {"tiny_aya", kTinyAyaStages},
     {"cohere2moe", kTinyAyaStages},
     {"kimi-k2", kKimiStages},
+    {"youtu", kYoutuStages, true},
+    {"chameleon", kChameleonStages, false, true},
     {"superbpe", kSuperBpeStages},
     {"gemma4", kLinePartStages, false, true, false, true},
     {"sarvam-moe", kLinePartStages, false, false, false, true},
     {"granite-embed-multi-311m", kLinePartStages, false, true, false, true},
 };
 
+// Expressions of tokenizer.json files that the rules above stand for.
+struct Pattern {
+  std::string_view regex;
+  Stage stage;
+};
+constexpr Pattern kPatterns[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", kGpt2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     kLlama3},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     kQwen2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     kQwen35},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     kTekken},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     kGpt4o},
+    {R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     kDeepseek3},
+    {R"(\p{N}{1,3})", kNumberTriples},
+    {R"(\p{N})", kEachNumber},
+    {R"([0-9][0-9][0-9])", kDigitThrees},
+    {"[\r\n]", kEachNewline},
+    {R"([\r\n])", kEachNewline},
+    {"[一-龥\u3040-ゟ゠-ヿ]+", kHanKana},
+};
+
 }  // namespace
+
+const Stage* find_pattern_rules(std::string_view regex) {
+  const auto* row = std::ranges::find(kPatterns, regex, &Pattern::regex);
+  return row == std::end(kPatterns) ? nullptr : &row->stage;
+}
 
 const Pretokenizer* find_pretokenizer(std::string_view name) {
   const auto* row = std::ranges::find(kPretokenizers, name, &Pretokenizer::name);

@@ -1,5 +1,6 @@
 #include "text/sentencepiece_tokenizer.h"
 
+#include "text/space_cutter.h"
 #include "text/word_cache.h"
 
 namespace anedvd {
@@ -31,17 +32,6 @@ std::string merge_spaces(std::string_view text) {
   return merged;
 }
 
-// End of the word that starts at `from`: before the next ▁ that follows a byte which no token joins with it.
-size_t word_end(std::string_view text, size_t from, const std::bitset<256>& joined) {
-  size_t at = from;
-  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
-  for (at = text.find(kSpaceMark, at); at != std::string_view::npos;
-       at = text.find(kSpaceMark, at + kSpaceMark.size())) {
-    if (!text.substr(0, at).ends_with(kSpaceMark) && !joined[static_cast<unsigned char>(text[at - 1])]) return at;
-  }
-  return text.size();
-}
-
 }  // namespace
 
 void append_unescaped(std::string_view text, std::string& out) {
@@ -59,22 +49,18 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::unique_ptr<Vocabulary> vocab
                                                std::unique_ptr<WordModel> model, Options options)
     : TokenizerBase(std::move(vocabulary), std::move(ids)), model_(std::move(model)), options_(std::move(options)) {}
 
-void SentencePieceTokenizer::encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const {
+void SentencePieceTokenizer::encode_run(std::string_view text, Run, std::vector<Token>& out) const {
   std::string prepared;
   if (options_.charsmap) text = prepared = options_.charsmap->apply(text);
   if (options_.merge_spaces) text = prepared = merge_spaces(text);
   if (text.empty()) return;
-  const std::string escaped = escape_spaces(text, options_.space_prefix && after_special);
+  const std::string escaped = escape_spaces(text, options_.space_prefix);
   std::vector<std::string_view> pieces;
   split_words(escaped, options_.stages, pieces);
-  const std::bitset<256> joined = model_->bytes_joined_with_spaces();
+  const SpaceCutter cutter(*model_);
   WordCache cache(escaped.size());
   for (const std::string_view piece : pieces) {
-    for (size_t at = 0; at < piece.size();) {
-      const size_t end = word_end(piece, at, joined);
-      cache.encode(*model_, piece.substr(at, end - at), out);
-      at = end;
-    }
+    cutter.cut(piece, [&](std::string_view word) { cache.encode(*model_, word, out); });
   }
 }
 

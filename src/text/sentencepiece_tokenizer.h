@@ -19,8 +19,7 @@ namespace anedvd {
 class SentencePieceTokenizer final : public TokenizerBase {
  public:
   struct Options {
-    bool space_prefix =
-        false;  // a space goes before each stretch of text that starts the prompt or follows a whole token
+    bool space_prefix = false;  // a space goes before each stretch of text: at the start and after whole tokens
     std::optional<Charsmap> charsmap = {};  // replaces characters before anything else
     bool merge_spaces = false;              // runs of spaces count as one, those at the ends not at all
     std::span<const Stage> stages = {};     // how the text is cut after spaces were replaced
@@ -35,7 +34,7 @@ class SentencePieceTokenizer final : public TokenizerBase {
   bool drops_first_space() const override { return options_.space_prefix; }
 
  protected:
-  void encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const override;
+  void encode_run(std::string_view text, Run run, std::vector<Token>& out) const override;
 
  private:
   std::unique_ptr<WordModel> model_;

@@ -9,6 +9,7 @@ SpecialMatcher make_matcher(const Vocabulary& vocabulary, const SpecialIds& ids,
   std::vector<SpecialMatcher::Entry> entries;
   for (Token token = 0; token < vocabulary.size(); ++token) {
     const PieceType type = vocabulary.type(token);
+    if (std::ranges::binary_search(ids.found_later, token)) continue;
     const bool control = type == PieceType::kControl || type == PieceType::kUnknown;
     if (type == PieceType::kUserDefined || (with_control && control))
       entries.push_back({vocabulary.text(token), token});
@@ -34,18 +35,13 @@ TokenizerBase::TokenizerBase(std::unique_ptr<Vocabulary> vocabulary, SpecialIds 
 std::vector<Token> TokenizerBase::encode(std::string_view text, Specials specials) const {
   std::vector<Token> out;
   out.reserve(text.size() / 3 + 1);
-  bool after_special = true;
   const SpecialMatcher& matcher = specials == Specials::kAsTokens ? all_special_ : user_defined_;
   matcher.partition(
       text,
       [&](std::string_view run) {
-        encode_run(run, after_special, out);
-        after_special = false;
+        encode_run(run, {run.data() == text.data(), specials}, out);
       },
-      [&](Token token) {
-        out.push_back(token);
-        after_special = true;
-      });
+      [&](Token token) { out.push_back(token); });
   return out;
 }
 

@@ -17,6 +17,7 @@ struct SpecialIds {
   bool adds_bos = false;
   // White space that belongs to whole tokens, for those that have such a rule; `text` is not used.
   std::vector<SpecialMatcher::Entry> traits = {};
+  std::vector<Token> found_later = {};  // whole tokens that are not looked for in raw text; sorted
 };
 
 class TokenizerBase : public Tokenizer {
@@ -32,8 +33,13 @@ class TokenizerBase : public Tokenizer {
   std::optional<Token> find(std::string_view piece) const override { return vocabulary_->find(piece); }
 
  protected:
-  // Appends the tokens of one stretch of ordinary text. `after_special`: it starts the text or follows a whole token.
-  virtual void encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const = 0;
+  // Where a stretch of ordinary text comes from. Each one starts the text or follows a whole token.
+  struct Run {
+    bool starts_text = true;
+    Specials specials = Specials::kAsText;
+  };
+  // Appends the tokens of one stretch of ordinary text (not empty).
+  virtual void encode_run(std::string_view text, Run run, std::vector<Token>& out) const = 0;
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 

@@ -30,7 +30,7 @@ ClassMask category_classes(utf8proc_category_t category) {
     case UTF8PROC_CATEGORY_MC:
     case UTF8PROC_CATEGORY_ME: return kMark;
     case UTF8PROC_CATEGORY_ND: return kDecimal;
-    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NL: return kOtherNumber | kLetterNumber;
     case UTF8PROC_CATEGORY_NO: return kOtherNumber;
     case UTF8PROC_CATEGORY_PC: return kPunctuation | kConnector;
     case UTF8PROC_CATEGORY_PD:

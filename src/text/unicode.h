@@ -32,9 +32,10 @@ constexpr ClassMask kAsciiDigit = 1u << 13;   // 0-9
 constexpr ClassMask kAsciiPunct = 1u << 14;   // !-/ :-@ [-` {-~
 constexpr ClassMask kAsciiSymbol = 1u << 15;  // $ + < = > ^ ~ | (what \p{P} leaves out of ASCII, but for the backtick)
 constexpr ClassMask kBacktick = 1u << 16;
-constexpr ClassMask kConnector = 1u << 17;    // Pc, which \w counts as a word character
-constexpr ClassMask kControlCode = 1u << 18;  // Cc Cf Co Cs
-constexpr ClassMask kBroken = 1u << 19;       // a byte that is no part of well-formed UTF-8
+constexpr ClassMask kConnector = 1u << 17;     // Pc, which \w counts as a word character
+constexpr ClassMask kControlCode = 1u << 18;   // Cc Cf Co Cs
+constexpr ClassMask kLetterNumber = 1u << 20;  // Nl, beside kOtherNumber
+constexpr ClassMask kBroken = 1u << 19;        // a byte that is no part of well-formed UTF-8
 
 constexpr ClassMask kLetter = kUpperLetter | kLowerLetter | kOtherLetter;
 constexpr ClassMask kNumber = kDecimal | kOtherNumber;

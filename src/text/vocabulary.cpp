@@ -140,6 +140,8 @@ size_t Vocabulary::longest() const {
 std::bitset<256> Vocabulary::bytes_before_spaces() const {
   constexpr std::string_view mark = "▁";
   std::bitset<256> bytes;
+  // Without a token of its own, ▁ is part of an unknown stretch that may begin before it.
+  if (!find_plain(mark)) return bytes.set();
   for (Token token = 0; token < size(); ++token) {
     const std::string_view piece = text(token);
     if (piece.size() <= mark.size() || !is_plain(type(token))) continue;
@@ -160,6 +162,7 @@ std::optional<Token> Vocabulary::find_plain(std::string_view text) const {
 }
 
 std::optional<Token> Vocabulary::find(std::string_view text) const {
+  if (text.empty()) return std::nullopt;
   build_index();
   const size_t found = index_.find(text, [&](size_t i) { return texts_[i] == text; });
   return found == TextIndex::npos ? std::nullopt : std::optional(static_cast<Token>(found));

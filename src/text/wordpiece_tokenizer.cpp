@@ -11,7 +11,7 @@ WordpieceTokenizer::WordpieceTokenizer(std::unique_ptr<Vocabulary> vocabulary, S
       normalizer_(normalizer),
       model_(this->vocabulary(), std::move(options)) {}
 
-void WordpieceTokenizer::encode_run(std::string_view text, bool, std::vector<Token>& out) const {
+void WordpieceTokenizer::encode_run(std::string_view text, Run, std::vector<Token>& out) const {
   const std::string normal = normalizer_.apply(text);
   WordCache cache(normal.size());
   for (const std::string_view word : bert_words(normal)) cache.encode(model_, word, out);

@@ -17,7 +17,7 @@ class WordpieceTokenizer final : public TokenizerBase {
   bool drops_first_space() const override { return true; }
 
  protected:
-  void encode_run(std::string_view text, bool after_special, std::vector<Token>& out) const override;
+  void encode_run(std::string_view text, Run run, std::vector<Token>& out) const override;
 
  private:
   BertNormalizer normalizer_;

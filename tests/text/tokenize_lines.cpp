@@ -1,5 +1,7 @@
 // Tokenises many texts with one load of a vocabulary, for tools/tokenizer_parity.py. Not shipped.
 //
+// MODEL is a .gguf file, a tokenizer.json or a folder with one.
+//
 //   tokenize_lines MODEL < LINES        a line: FLAG HEX, where HEX is the text's bytes and FLAG is 1 if control tokens stand for tokens
 //
 // Answers each line with: the ids, a bar, and the hex bytes that the ids decode to (control tokens shown).
@@ -12,6 +14,7 @@
 #include <string>
 
 #include "formats/tensor_source.h"
+#include "text/hf_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace {
@@ -38,11 +41,17 @@ double seconds_since(double start) { return processor_seconds() - start; }
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   auto start = processor_seconds();
-  const auto source = anedvd::open_model(argv[1]);
-  if (!source) return std::fprintf(stderr, "%s\n", source.error().message.c_str()), 1;
+  const bool is_gguf = std::string_view(argv[1]).ends_with(".gguf");
+  std::unique_ptr<anedvd::TensorSource> source;
+  if (is_gguf) {
+    auto opened_source = anedvd::open_model(argv[1]);
+    if (!opened_source) return std::fprintf(stderr, "%s\n", opened_source.error().message.c_str()), 1;
+    source = std::move(*opened_source);
+  }
   const double opened = seconds_since(start);
   start = processor_seconds();
-  const auto made = anedvd::make_gguf_tokenizer((*source)->config(), argv[1]);
+  const auto made =
+      is_gguf ? anedvd::make_gguf_tokenizer(source->config(), argv[1]) : anedvd::make_hf_tokenizer(argv[1]);
   if (!made) return std::fprintf(stderr, "%s\n", made.error().message.c_str()), 1;
   const anedvd::Tokenizer& tokenizer = **made;
   if (argc >= 4 && std::string_view(argv[2]) == "--time") {
