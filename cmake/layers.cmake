@@ -45,6 +45,7 @@ anedvd_layer(device   USES tensor)
 anedvd_layer(kv       USES device)
 anedvd_layer(model    USES device formats)
 anedvd_layer(cpu      USES device)
+anedvd_layer(ane      USES device)
 anedvd_layer(engine   USES model cpu kv sampling text)
 anedvd_layer(cli      USES engine)
 
