@@ -9,6 +9,14 @@
 namespace anedvd {
 namespace {
 
+constexpr int kReleasePanels = 32;  // 512 rows: some hundred kilobytes
+
+// Gives back the file's pages that hold panels [first, last) of a linear.
+void release_rows(const LinearWeights& linear, int first, int last) {
+  const int64_t begin = int64_t(first) * kLanes, end = std::min(linear.ref.rows, int64_t(last) * kLanes);
+  if (begin < end) MappedFile::release(linear.tensor->row(linear.ref.first_row + begin, end - begin));
+}
+
 Result<const TensorView*> find_tensor(const WeightRef& ref, const TensorFinder& find) {
   const TensorView* tensor = find(ref.tensor);
   if (tensor == nullptr) return fail(ErrorCode::kNotFound, "tensor \"{}\" is missing", visible(ref.tensor));
@@ -134,11 +142,10 @@ void Weights::pack(const Lowered& lowered, int thread) {
           if (row < linear.ref.rows) rows[size_t(lane)] = file + stored_row(linear.ref, row) * row_bytes;
         }
         pack_panel(*linear.format, rows, linear.ref.cols, range.base + p * range.stride);
+        // The packed copy is the one that will be read: give the file's pages back, in pieces, so that a large matrix is not in memory twice.
+        if (p + 1 == range.count || (p + 1) % kReleasePanels == 0)
+          release_rows(linear, range.first + p / kReleasePanels * kReleasePanels, range.first + p + 1);
       }
-      // The packed copy is the one that will be read: give the file's pages back.
-      const int64_t first_row = int64_t(range.first) * kLanes;
-      const int64_t rows = std::min(linear.ref.rows, first_row + int64_t(range.count) * kLanes) - first_row;
-      if (rows > 0) MappedFile::release(linear.tensor->row(linear.ref.first_row + first_row, rows));
     }
   }
 }
