@@ -106,9 +106,9 @@ TEST(OpenModel, AMissingFolderIsSaid) {
 
 TEST(OpenModel, FoldersAndOddFilesAreRefused) {
   const TemporaryFolder folder;
-  EXPECT_EQ(refused(folder.path()).code, ErrorCode::kUnsupported);
+  EXPECT_EQ(refused(folder.path()).code, ErrorCode::kNotFound);
   EXPECT_EQ(refused(folder.path()).message,
-            folder.path().string() + ": Hugging Face folders are not read yet; give a .gguf file");
+            folder.path().string() + ": no model in this folder; give a .gguf file, or a folder with config.json");
   folder.write("y.gguf", "1");
   EXPECT_EQ(refused(folder.path()).message,
             folder.path().string() + ": a folder; give one of its files, it has y.gguf");
