@@ -80,10 +80,13 @@ class LinearRunner {
     args.panels = range.base + p * range.stride;
     args.panel_stride = range.stride;
     args.panel_count = count;
+    args.inputs = dim_;
     args.blocks = dim_ / kBlock;
     args.q = set_.q;
     args.scale = set_.scale;
     args.sum = set_.sum;
+    args.x = row_of(state_, mode_, phase_.input, thread_, 0);
+    args.x_stride = row_stride(phase_.input);
     args.columns = mode_.columns;
     args.out = out;
     args.out_stride = stride;

@@ -23,6 +23,9 @@ constexpr std::array<Form, kPackFormats> kForms = {{
     {DType::kQ4_K, 256, 64 + 8 * (32 + 256)},
     {DType::kQ5_K, 256, 64 + 8 * (32 + 256 + 64)},
     {DType::kQ6_K, 256, 32 + 8 * (32 + 256 + 128)},
+    {DType::kF16, 1, 32},
+    {DType::kBF16, 1, 32},
+    {DType::kF32, 1, 64},
 }};
 
 uint32_t word_at(const std::byte* p) {
@@ -147,8 +150,24 @@ void pack_q6_k(const std::byte* block, int column, std::byte* out) {
   }
 }
 
+// The transpose of 16 rows of numbers: [cols][16].
+template <class Word>
+void pack_numbers(std::span<const std::byte* const, kLanes> rows, int64_t cols, std::byte* out) {
+  auto* words = reinterpret_cast<Word*>(out);
+  for (int column = 0; column < kLanes; ++column) {
+    const std::byte* row = rows[size_t(column)];
+    for (int64_t k = 0; k < cols; ++k) {
+      Word word = 0;
+      if (row != nullptr) std::memcpy(&word, row + k * int64_t(sizeof(Word)), sizeof(Word));
+      words[k * kLanes + column] = word;
+    }
+  }
+}
+
+// The number formats have none: pack_numbers.
 constexpr std::array<PackBlock, kPackFormats> kPackers = {pack_q4_0, pack_q4_1,         pack_q5_0,        pack_q5_1,
-                                                          pack_q8_0, pack_q45_k<false>, pack_q45_k<true>, pack_q6_k};
+                                                          pack_q8_0, pack_q45_k<false>, pack_q45_k<true>, pack_q6_k,
+                                                          nullptr,   nullptr,           nullptr};
 
 }  // namespace
 
@@ -157,6 +176,8 @@ std::optional<PackFormat> pack_format(DType dtype) {
     if (kForms[size_t(i)].dtype == dtype) return PackFormat(i);
   return std::nullopt;
 }
+
+bool reads_floats(PackFormat format) { return kForms[size_t(format)].super_elements == 1; }
 
 int64_t packed_panel_bytes(PackFormat format, int64_t cols) {
   const Form& form = kForms[size_t(format)];
@@ -167,6 +188,10 @@ void pack_panel(PackFormat format, std::span<const std::byte* const, kLanes> row
   const Form& form = kForms[size_t(format)];
   const QuantFormat& file = format_of(form.dtype);
   ANEDVD_CHECK(cols % form.super_elements == 0, "{} inputs are no whole blocks of {}", cols, file.name);
+  if (reads_floats(format)) {
+    file.block_bytes == 4 ? pack_numbers<uint32_t>(rows, cols, out) : pack_numbers<uint16_t>(rows, cols, out);
+    return;
+  }
   const int64_t supers = cols / form.super_elements;
   for (int64_t s = 0; s < supers; ++s, out += form.super_bytes) {
     std::memset(out, 0, size_t(form.super_bytes));

@@ -8,6 +8,7 @@
 //   Q5_0, Q5_1    the same + 64: for each of the 8 groups of 4 inputs a 64-bit mask of fifth bits
 //   Q4_K, Q5_K    per 256 inputs 64 (d and dmin, fp16), then 8 × (16 scales + 16 minima as bytes + the quants as above)
 //   Q6_K          per 256 inputs 32 (d), then 8 × (2 × 16 signed scales + 256 low nibbles + 128: two bits each, 4 groups of 4 inputs in a byte)
+//   F16 BF16 F32  per input: the 16 numbers
 //
 // The size is the file's, K-quants 2.8 % more: decode reads no more bytes than the file holds.
 #pragma once
@@ -24,6 +25,9 @@ namespace anedvd {
 
 // The packed form of a type; nullopt: it has none, rows are dequantised when they are used.
 std::optional<PackFormat> pack_format(DType dtype);
+
+// Whether the kernel of this form reads activations as floats (the others read them quantised).
+bool reads_floats(PackFormat format);
 
 // Bytes of one panel of `cols` inputs.
 int64_t packed_panel_bytes(PackFormat format, int64_t cols);

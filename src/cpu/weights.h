@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/machine/huge_buffer.h"
-#include "base/result.h"
 #include "base/machine/spin_pool.h"
+#include "base/result.h"
 #include "cpu/kernels/kernel_table.h"
 #include "cpu/phases.h"
 #include "device/step.h"

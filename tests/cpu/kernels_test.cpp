@@ -80,11 +80,18 @@ Quantised quantise(const KernelTable& kernels, const std::vector<float>& x, int 
 std::vector<float> multiply(const KernelTable& kernels, PackFormat format, const std::vector<std::byte>& packed,
                             int panels, int64_t cols, const Quantised& x, int columns) {
   std::vector<float> out(size_t(columns) * size_t(panels) * kLanes);
-  LinearArgs args{packed.data(), packed_panel_bytes(format, cols),
-                  panels,        int(cols / kBlock),
-                  x.q.data(),    x.scale.data(),
-                  x.sum.data(),  columns,
-                  out.data(),    int64_t(panels) * kLanes};
+  LinearArgs args{};
+  args.panels = packed.data();
+  args.panel_stride = packed_panel_bytes(format, cols);
+  args.panel_count = panels;
+  args.inputs = int(cols);
+  args.blocks = int(cols / kBlock);
+  args.q = x.q.data();
+  args.scale = x.scale.data();
+  args.sum = x.sum.data();
+  args.columns = columns;
+  args.out = out.data();
+  args.out_stride = int64_t(panels) * kLanes;
   kernels.linear[format](args);
   return out;
 }
@@ -160,6 +167,60 @@ TEST_P(Kernels, LinearIsTheDotProductOfDequantisedRows) {
         ASSERT_NEAR(want, got[size_t(column * kRows + r)], kTolerance * magnitude)
             << format_of(c.dtype).name << " row " << r << " column " << column;
       }
+  }
+}
+
+// F16, BF16 and F32 weights against float activations, also with an odd number of inputs.
+TEST_P(Kernels, LinearOfNumbersHasTheScalarBitsAndIsTheDotProduct) {
+  constexpr int64_t kRows = 40;
+  constexpr int kPanels = 3;
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32}) {
+    for (const int64_t cols : {1, 33, 320}) {
+      const QuantFormat& format = format_of(dtype);
+      std::vector<std::byte> rows(size_t(kRows * cols * format.block_bytes));
+      const auto numbers = random_floats(size_t(kRows * cols));
+      for (size_t i = 0; i < size_t(kRows * cols); ++i) {
+        const uint32_t bits = std::bit_cast<uint32_t>(numbers[i]);
+        const uint16_t word = dtype == DType::kF16 ? float_to_half(numbers[i]) : uint16_t(bits >> 16);
+        std::memcpy(&rows[i * size_t(format.block_bytes)],
+                    dtype == DType::kF32 ? static_cast<const void*>(&bits) : &word, size_t(format.block_bytes));
+      }
+      std::vector<float> weights(size_t(kRows * cols));
+      dequantize({.name = "w", .dtype = dtype, .shape = {kRows, cols}, .bytes = rows}, 0, kRows, weights);
+      const auto packed = pack({dtype, {}}, rows, kRows, cols);
+      for (const int columns : {1, 2, 5, 8}) {
+        const auto x = random_floats(size_t(columns * cols));
+        const auto run = [&](const KernelTable& kernels) {
+          std::vector<float> out(size_t(columns) * kPanels * kLanes);
+          LinearArgs args{};
+          args.panels = packed.data();
+          args.panel_stride = packed_panel_bytes(*pack_format(dtype), cols);
+          args.panel_count = kPanels;
+          args.inputs = int(cols);
+          args.x = x.data();
+          args.x_stride = cols;
+          args.columns = columns;
+          args.out = out.data();
+          args.out_stride = kPanels * kLanes;
+          kernels.linear[*pack_format(dtype)](args);
+          return out;
+        };
+        const auto got = run(level());
+        expect_same_bits(run(scalar()), got, std::string(format.name));
+        for (int c = 0; c < columns; ++c)
+          for (int64_t r = 0; r < kRows; ++r) {
+            double want = 0, magnitude = 0;
+            for (int64_t k = 0; k < cols; ++k) {
+              const double term = double(weights[size_t(r * cols + k)]) * double(x[size_t(c * cols + k)]);
+              want += term;
+              magnitude += std::fabs(term);
+            }
+            // Two chains of 160 fused steps, each within 2^-24.
+            ASSERT_NEAR(want, got[size_t(c * kPanels * kLanes + r)], 162 * 0x1p-24 * magnitude)
+                << format.name << " row " << r;
+          }
+      }
+    }
   }
 }
 

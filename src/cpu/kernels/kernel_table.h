@@ -27,6 +27,9 @@ enum PackFormat : int {
   kPackQ4_K,
   kPackQ5_K,
   kPackQ6_K,
+  kPackF16,
+  kPackBF16,
+  kPackF32,
   kPackFormats
 };
 
@@ -35,10 +38,13 @@ struct LinearArgs {
   const std::byte* panels;  // the first panel
   int64_t panel_stride;     // bytes from one to the next
   int panel_count;
+  int inputs;
   int blocks;          // inputs / 32
   const int8_t* q;     // [columns][blocks·32]
   const float* scale;  // [columns][blocks]
   const int32_t* sum;  // [columns][blocks][2]: Σ q of each half of the block
+  const float* x;      // [columns][x_stride]: what the float formats read in place of q, scale and sum
+  int64_t x_stride;
   int columns;
   float* out;  // [columns][out_stride]; 16·panel_count floats are written in each
   int64_t out_stride;

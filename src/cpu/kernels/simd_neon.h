@@ -52,6 +52,9 @@ inline F32x16 f_between(F32x16 a, int begin, int end, float other) {
 inline F32x16 f_load_half(const uint16_t* p) {
   ANEDVD_EACH(F32x16, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))));
 }
+inline F32x16 f_load_bfloat(const uint16_t* p) {
+  ANEDVD_EACH(F32x16, vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)));
+}
 inline void f_store_half(uint16_t* p, F32x16 a) {
   for (int i = 0; i < 4; ++i) vst1_u16(p + 4 * i, vreinterpret_u16_f16(vcvt_f16_f32(a.v[i])));
 }

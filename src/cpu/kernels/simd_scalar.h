@@ -78,6 +78,14 @@ inline F32x16 f_load_half(const uint16_t* p) {
   F32x16 r;
   ANEDVD_EACH(half_bits_to_float(p[i]));
 }
+inline F32x16 f_load_bfloat(const uint16_t* p) {
+  F32x16 r;
+  for (int i = 0; i < kLanes; ++i) {
+    const uint32_t bits = uint32_t(p[i]) << 16;
+    __builtin_memcpy(&r.v[i], &bits, 4);
+  }
+  return r;
+}
 inline void f_store_half(uint16_t* p, const F32x16& a) {
   for (int i = 0; i < kLanes; ++i) p[i] = float_to_half_bits(a.v[i]);
 }

@@ -4,6 +4,7 @@
 // attention uses what columns defines
 // clang-format off
 #include "cpu/kernels/linear.inl"
+#include "cpu/kernels/linear_float.inl"
 #include "cpu/kernels/columns.inl"
 #include "cpu/kernels/attention.inl"
 // clang-format on
@@ -16,7 +17,8 @@ constexpr KernelTable make_table(const char* name, const char* words) {
       name,
       words,
       {linear<LayoutQ4_0>, linear<LayoutQ4_1>, linear<LayoutQ5_0>, linear<LayoutQ5_1>, linear<LayoutQ8_0>,
-       linear<LayoutQ4_K>, linear<LayoutQ5_K>, linear<LayoutQ6_K>},
+       linear<LayoutQ4_K>, linear<LayoutQ5_K>, linear<LayoutQ6_K>, linear_float<HalfWeights>,
+       linear_float<BfloatWeights>, linear_float<FloatWeights>},
       quantize,
       dot,
       rms_norm,
