@@ -265,7 +265,7 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
-    odd = ["x <L> y", "x <R> y", " <B>  z", "aword word words word.", "Norm xNormx", "a  b   c", "ÅB Å B åb ÅB", "中文字", "word", " word ",
+    odd = ["x <L> y", "x <R> y", " <B> \tz", "aword word words word.", "Norm xNormx", "a  b   c", "ÅB Å B åb ÅB", "中文字", "word", " word ",
            "<L><R>", "  <L>  ", "\n<B>\n", "norm NORM"]
     strings = odd + parity.NASTY + parity.random_strings(arguments.count, arguments.seed)
     differing = 0

@@ -1,5 +1,9 @@
 #include "text/hf/regex_pattern.h"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -7,6 +11,23 @@
 
 namespace anedvd {
 namespace {
+
+// Scripts that patterns name. PCRE2 takes \p{Han} for Script_Extensions, Oniguruma for Script.
+constexpr std::string_view kScripts[] = {
+    "Han",     "Hiragana", "Katakana", "Hangul",     "Bopomofo",  "Latin",  "Greek",    "Cyrillic", "Arabic",
+    "Hebrew",  "Thai",     "Lao",      "Devanagari", "Bengali",   "Tamil",  "Telugu",   "Khmer",    "Myanmar",
+    "Tibetan", "Georgian", "Armenian", "Ethiopic",   "Mongolian", "Common", "Inherited"};
+
+// {Han} → {sc:Han} at the start of `rest`, or "" if no script of the list stands there.
+std::string script_property(std::string_view rest) {
+  const size_t close = rest.find('}');
+  if (!rest.starts_with('{') || close == std::string_view::npos) return "";
+  std::string_view name = rest.substr(1, close - 1);
+  const bool negated = name.starts_with('^');
+  if (negated) name.remove_prefix(1);
+  if (std::ranges::find(kScripts, name) == std::end(kScripts)) return "";
+  return fmt::format("{{{}sc:{}}}", negated ? "^" : "", name);
+}
 
 // PCRE2's \s has a character (U+180E) that White_Space lacks.
 std::string bridged(std::string_view expression) {
@@ -24,6 +45,11 @@ std::string bridged(std::string_view expression) {
     } else {
       out.push_back('\\');
       out.push_back(escaped);
+      const std::string script = escaped == 'p' || escaped == 'P' ? script_property(expression.substr(i + 1)) : "";
+      if (!script.empty()) {
+        out.append(script);
+        i = expression.find('}', i);
+      }
     }
   }
   return out;
