@@ -1,0 +1,61 @@
+// The syntax of MIL in the two dialects that the compilers of different chips take. Knows types, constants and statements, no models.
+//
+//   terse      program(1.3), ios18:  fp16 c = const()[name = string("c"), val = fp16(0x1p-1)];
+//   verbose    program(1.0), ios16:  tensor<fp16, []> c = const()[name = tensor<string, []>("c"), val = tensor<fp16, []>(0x1p-1)];
+//
+// Every operand is a named value and every label is unique in its function: that is what all known compilers accept (docs/ane.md#mil-text).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ane/model_attributes.h"
+
+namespace anedvd {
+
+enum class Dialect { kTerse, kVerbose };
+std::string_view dialect_name(Dialect dialect);
+
+// An argument and the value's name; several names make a tuple.
+using Argument = std::pair<std::string_view, std::string>;
+
+// Writes one function, statement by statement.
+class MilFunction {
+ public:
+  MilFunction(Dialect dialect, int64_t width) : dialect_(dialect), width_(width) {}
+
+  // Constants. Each returns the value's name; scalars and strings are written once a function.
+  std::string half(float value);  // exactly representable in fp16 (checked)
+  std::string int32(int value);
+  std::string boolean(bool value);
+  std::string string(std::string_view value);
+  std::string int32s(std::span<const int> values);
+
+  // tensor<fp16, shape> from the weight file's record at `offset`.
+  std::string weight(std::span<const int64_t> shape, uint64_t offset);
+
+  // [1, channels, 1, width] = op(arguments); `columns` < 0: the function's width. Returns the value's name: `name` or a fresh one.
+  std::string statement(std::string_view op, std::span<const Argument> arguments, int64_t channels,
+                        std::string name = {}, int64_t columns = -1);
+
+  // The whole program text with this as its only function, "main".
+  std::string program(std::span<const DeclaredTensor> inputs, std::span<const std::string> outputs) const;
+
+ private:
+  std::string fresh() { return "v" + std::to_string(next_++); }
+  std::string scalar_type(std::string_view type) const;
+  std::string literal(std::string_view type, std::string_view value) const;
+  std::string constant(std::string_view type, std::string_view value);
+
+  Dialect dialect_;
+  int64_t width_;
+  int next_ = 0;
+  std::string body_;
+  std::vector<std::pair<std::string, std::string>> constants_;  // text after the name → name
+};
+
+}  // namespace anedvd

@@ -1,0 +1,247 @@
+#include "ane/mil_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/half.h"
+
+namespace anedvd {
+namespace {
+
+constexpr uint64_t kHeaderBytes = 64;
+constexpr int64_t kHalfBytes = 2;
+
+class Writer {
+ public:
+  Writer(const Plan& plan, const ProgramSpec& spec, const MilOptions& options)
+      : plan_(plan), spec_(spec), function_(options.dialect, options.width), width_(options.width) {}
+
+  MilProgram write() {
+    for (const ValueId id : spec_.inputs) {
+      Port port{fmt::format("i{:02}", program_.inputs.size()), dim(id), {{id, 0, dim(id)}}};
+      names_[id] = port.name;
+      program_.inputs.push_back(std::move(port));
+    }
+    std::vector<bool> done(spec_.ops.size(), false);
+    for (size_t i = 0; i < spec_.ops.size(); ++i) {
+      if (done[i]) continue;
+      const std::vector<size_t> stack = stack_from(i);
+      if (stack.size() > 1) {
+        for (const size_t member : stack) done[member] = true;
+        write_stack(stack);
+      } else {
+        write_op(op_at(i));
+      }
+    }
+    std::vector<DeclaredTensor> inputs;
+    for (const Port& port : program_.inputs) inputs.push_back({port.name, port.channels, width_});
+    std::vector<std::string> outputs;
+    for (const Port& port : program_.outputs) outputs.push_back(port.name);
+    program_.text = function_.program(inputs, outputs);
+    return std::move(program_);
+  }
+
+ private:
+  const Op& op_at(size_t i) const { return plan_.ops[size_t(spec_.ops[i])]; }
+
+  // Rows of a value in this program. Only what a linear writes is sliced, never what it reads.
+  int64_t dim(ValueId id) const { return plan_.values[size_t(id)].dim; }
+  int64_t rows(ValueId id) const { return spec_.is_sliced() ? spec_.rows : dim(id); }
+
+  bool leaves(ValueId id) const {
+    return std::find(spec_.outputs.begin(), spec_.outputs.end(), id) != spec_.outputs.end();
+  }
+
+  bool is_read_here(ValueId id) const {
+    return std::any_of(spec_.ops.begin(), spec_.ops.end(), [&](int i) {
+      const auto& in = plan_.ops[size_t(i)].in;
+      return std::find(in.begin(), in.end(), id) != in.end();
+    });
+  }
+
+  bool is_stackable(const Op& op) const {
+    return op.kind == OpKind::kLinear && !spec_.is_sliced() && leaves(op.out) && !is_read_here(op.out);
+  }
+
+  // Linears from position `first` on that can be one convolution: positions in spec_.ops.
+  std::vector<size_t> stack_from(size_t first) const {
+    std::vector<size_t> members = {first};
+    if (!is_stackable(op_at(first))) return members;
+    const bool has_bias = op_at(first).bias >= 0;
+    for (size_t i = first + 1; i < spec_.ops.size(); ++i) {
+      const Op& op = op_at(i);
+      if (is_stackable(op) && op.in[0] == op_at(first).in[0] && (op.bias >= 0) == has_bias) members.push_back(i);
+    }
+    return members;
+  }
+
+  std::string new_port(std::vector<PortPart> parts) {
+    Port port{fmt::format("o{:02}", program_.outputs.size()), 0, std::move(parts)};
+    for (const PortPart& part : port.parts) port.channels += part.rows;
+    program_.outputs.push_back(port);
+    return program_.outputs.back().name;
+  }
+
+  // The name of a value that is about to be written: a fresh one, or its port's.
+  std::string target(ValueId id) {
+    if (!leaves(id)) return {};
+    return new_port({{id, spec_.is_sliced() ? spec_.first_row : 0, rows(id)}});
+  }
+
+  std::string slot(std::vector<WeightPart> parts, std::span<const int64_t> shape) {
+    WeightSlot slot;
+    for (const WeightPart& part : parts) slot.elements += part.rows * part.cols;
+    slot.parts = std::move(parts);
+    slot.offset = next_record(file_end_);
+    file_end_ = slot.offset + kHeaderBytes + uint64_t(slot.elements * kHalfBytes);
+    program_.weight_bytes += slot.elements * kHalfBytes;
+    const uint64_t offset = slot.offset;
+    program_.weights.push_back(std::move(slot));
+    return function_.weight(shape, offset);
+  }
+
+  std::string vector_slot(std::vector<WeightPart> parts, int64_t channels) {
+    const int64_t shape[] = {1, channels, 1, 1};
+    return slot(std::move(parts), shape);
+  }
+
+  std::string conv(const std::string& input, const std::string& weight, int64_t out_rows, std::string name,
+                   int64_t in_rows) {
+    const int ones[] = {1, 1}, zeros[] = {0, 0, 0, 0};
+    const Argument arguments[] = {{"dilations", function_.int32s(ones)},
+                                  {"groups", function_.int32(1)},
+                                  {"pad", function_.int32s(zeros)},
+                                  {"pad_type", function_.string("valid")},
+                                  {"strides", function_.int32s(ones)},
+                                  {"weight", weight},
+                                  {"x", input}};
+    program_.macs_per_column += out_rows * in_rows;
+    return emit("conv", arguments, out_rows, std::move(name));
+  }
+
+  std::string emit(std::string_view op, std::span<const Argument> arguments, int64_t channels, std::string name = {},
+                   int64_t columns = -1) {
+    program_.ops.emplace_back(op);
+    return function_.statement(op, arguments, channels, std::move(name), columns);
+  }
+
+  std::string binary(std::string_view op, const std::string& x, const std::string& y, int64_t channels,
+                     std::string name = {}) {
+    const Argument arguments[] = {{"x", x}, {"y", y}};
+    return emit(op, arguments, channels, std::move(name));
+  }
+
+  std::string unary(std::string_view op, const std::string& x, int64_t channels, std::string name = {}) {
+    const Argument arguments[] = {{"x", x}};
+    return emit(op, arguments, channels, std::move(name));
+  }
+
+  WeightPart part_of(WeightId id) const {
+    const WeightRef& ref = plan_.weights[size_t(id)];
+    if (spec_.is_sliced()) return {ref, 0, spec_.first_row, spec_.rows, ref.cols};
+    return {ref, 0, 0, ref.rows, ref.cols};
+  }
+
+  void write_stack(const std::vector<size_t>& stack) {
+    std::vector<WeightPart> weights, biases;
+    std::vector<PortPart> parts;
+    int64_t total = 0;
+    for (const size_t i : stack) {
+      const Op& op = op_at(i);
+      weights.push_back(part_of(op.weight));
+      if (op.bias >= 0) biases.push_back(part_of(op.bias));
+      parts.push_back({op.out, 0, dim(op.out)});
+      total += dim(op.out);
+    }
+    write_linear(op_at(stack[0]), std::move(weights), std::move(biases), total, new_port(std::move(parts)));
+  }
+
+  std::string write_linear(const Op& op, std::vector<WeightPart> weights, std::vector<WeightPart> biases,
+                           int64_t out_rows, std::string name) {
+    const int64_t in_rows = dim(op.in[0]), shape[] = {out_rows, in_rows, 1, 1};
+    const std::string weight = slot(std::move(weights), shape);
+    if (biases.empty()) return conv(names_.at(op.in[0]), weight, out_rows, std::move(name), in_rows);
+    // A conv's own bias argument is refused (docs/ane.md#conv-bias): added after it.
+    const std::string bias = vector_slot(std::move(biases), out_rows);
+    const std::string product = conv(names_.at(op.in[0]), weight, out_rows, {}, in_rows);
+    return binary("add", product, bias, out_rows, std::move(name));
+  }
+
+  void write_op(const Op& op) {
+    std::string name = target(op.out);
+    names_[op.out] = statement_of(op, std::move(name));
+  }
+
+  std::string statement_of(const Op& op, std::string name) {
+    const int64_t channels = rows(op.out);
+    switch (op.kind) {
+      case OpKind::kLinear: {
+        std::vector<WeightPart> biases;
+        if (op.bias >= 0) biases.push_back(part_of(op.bias));
+        return write_linear(op, {part_of(op.weight)}, std::move(biases), channels, std::move(name));
+      }
+      case OpKind::kAdd: return binary("add", names_.at(op.in[0]), names_.at(op.in[1]), channels, std::move(name));
+      case OpKind::kMul: return binary("mul", names_.at(op.in[0]), names_.at(op.in[1]), channels, std::move(name));
+      case OpKind::kScale: return binary("mul", names_.at(op.in[0]), nearest_half(op.param), channels, std::move(name));
+      case OpKind::kSilu: {
+        const std::string& x = names_.at(op.in[0]);
+        return binary("mul", x, unary("sigmoid", x, channels), channels, std::move(name));
+      }
+      case OpKind::kGeluTanh: return gelu(names_.at(op.in[0]), channels, std::move(name));
+      case OpKind::kSoftCap: {
+        const std::string scaled = binary("mul", names_.at(op.in[0]), nearest_half(1 / op.param), channels);
+        return binary("mul", unary("tanh", scaled, channels), nearest_half(op.param), channels, std::move(name));
+      }
+      case OpKind::kRmsNorm: return norm(op, channels, std::move(name));
+      default: ANEDVD_CHECK(false, "{} has no MIL form", op_name(op.kind));
+    }
+    return {};
+  }
+
+  std::string nearest_half(float value) { return function_.half(half_to_float(float_to_half(value))); }
+
+  // x · σ(x · (c0 + c1 · x²)), c0 = 2·sqrt(2/π), c1 = 0.044715 · c0: no cube. The clip keeps x² finite; σ is 0 or 1 there already.
+  std::string gelu(const std::string& x, int64_t channels, std::string name) {
+    const Argument clip[] = {{"alpha", function_.half(-50)}, {"beta", function_.half(50)}, {"x", x}};
+    const std::string clipped = emit("clip", clip, channels);
+    const std::string square = binary("mul", clipped, clipped, channels);
+    const std::string scaled = binary("mul", square, function_.half(0x1.244p-4f), channels);
+    const std::string inner = binary("add", scaled, function_.half(0x1.988p+0f), channels);
+    const std::string gate = unary("sigmoid", binary("mul", clipped, inner, channels), channels);
+    return binary("mul", x, gate, channels, std::move(name));
+  }
+
+  // x ⊙ (mean(x²) + ε)^-½ ⊙ gain. The sum is a convolution with equal weights, whose accumulator is wide; reduce_sum's is fp16
+  // (docs/ane.md#reductions). Weights of about 1/sqrt(C) keep both the products and the sum in the middle of the accumulator's range.
+  std::string norm(const Op& op, int64_t channels, std::string name) {
+    const std::string& x = names_.at(op.in[0]);
+    const float weight = std::exp2(-std::round(std::log2(float(channels)) / 2));
+    const int64_t shape[] = {1, channels, 1, 1};
+    const std::string ones = slot({{std::nullopt, weight, 0, 1, channels}}, shape);
+    const std::string sum = conv(binary("mul", x, x, channels), ones, 1, {}, channels);
+    const std::string mean = binary("mul", sum, nearest_half(1 / (weight * float(channels))), 1);
+    const std::string safe = binary("add", mean, nearest_half(op.param), 1);
+    const std::string inverse = binary("pow", safe, function_.half(-0.5f), 1);
+    if (op.weight < 0) return binary("mul", x, inverse, channels, std::move(name));
+    const WeightRef& gain = plan_.weights[size_t(op.weight)];
+    const std::string normal = binary("mul", x, inverse, channels);
+    return binary("mul", normal, vector_slot({{gain, 0, 0, channels, 1}}, channels), channels, std::move(name));
+  }
+
+  const Plan& plan_;
+  const ProgramSpec& spec_;
+  MilFunction function_;
+  int width_;
+  MilProgram program_;
+  std::map<ValueId, std::string> names_;
+  uint64_t file_end_ = kHeaderBytes;
+};
+
+}  // namespace
+
+MilProgram write_mil(const Plan& plan, const ProgramSpec& spec, const MilOptions& options) {
+  return Writer(plan, spec, options).write();
+}
+
+}  // namespace anedvd

@@ -1,0 +1,71 @@
+// A program's steps as MIL text, and which weights its file holds.
+//
+// Each linear is a 1×1 convolution with baked weights, because that is what the hardware is fastest at and what every known compiler accepts.
+// Linears that read one value and whose results all leave the program are one convolution with the rows stacked: one output, one launch of work.
+//
+//   inputs i00, i01, …   outputs o00, o01, …   in this order by name, so that every order that a compiler may choose is the same one
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ane/mil_text.h"
+#include "ane/model_attributes.h"
+#include "ane/program_spec.h"
+#include "ane/weight_blob.h"
+#include "base/result.h"
+#include "device/step.h"
+
+namespace anedvd {
+
+struct MilOptions {
+  Dialect dialect = Dialect::kTerse;
+  int width = 64;  // columns of every activation
+};
+
+// Rows [first_row, first_row + rows) of a stored weight; a vector (a bias, a gain) is one number a row.
+struct WeightPart {
+  std::optional<WeightRef> ref;  // none: `fill` everywhere
+  float fill = 0;
+  int64_t first_row = 0, rows = 0, cols = 1;
+};
+
+// One record of the weight file: parts one below the other.
+struct WeightSlot {
+  uint64_t offset = 0;  // as the text says
+  int64_t elements = 0;
+  std::vector<WeightPart> parts;
+};
+
+// A value, or rows [first_row, first_row + rows) of it, within a tensor of the program.
+struct PortPart {
+  ValueId value = -1;
+  int64_t first_row = 0, rows = 0;
+};
+
+struct Port {
+  std::string name;
+  int64_t channels = 0;
+  std::vector<PortPart> parts;  // their rows follow one another
+};
+
+struct MilProgram {
+  std::string text;
+  std::vector<WeightSlot> weights;
+  std::vector<Port> inputs, outputs;
+  std::vector<std::string> ops;  // names as in the text, for error messages
+  int64_t macs_per_column = 0;
+  int64_t weight_bytes = 0;
+};
+
+// Every op of the spec is_writable.
+MilProgram write_mil(const Plan& plan, const ProgramSpec& spec, const MilOptions& options);
+
+// The same program's weights as a file in `folder`, read through `find` a slab of rows at a time. Errors: kIo; kNotFound, kBadFile and kNumeric
+// name the tensor.
+Result<WeightFile> write_weights(const MilProgram& program, const TensorFinder& find,
+                                 const std::filesystem::path& folder);
+
+}  // namespace anedvd
