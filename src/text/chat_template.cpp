@@ -113,7 +113,9 @@ Result<> define_input(jinja::Evaluator& evaluator, const ChatInput& input) {
 }
 
 Result<jinja::Text> render_text(const jinja::Tree& tree, const ChatInput& input) {
-  jinja::Evaluator evaluator(tree, jinja::Limits{}, input.now);
+  jinja::Limits limits;
+  if (input.max_steps > 0) limits.steps = input.max_steps;
+  jinja::Evaluator evaluator(tree, limits, input.now);
   ANEDVD_TRY_VOID(define_input(evaluator, input));
   return evaluator.run();
 }

@@ -11,6 +11,7 @@
 // Templates come with model files and are hostile until proven otherwise: steps, depth, memory and output are bounded (jinja/budget.h).
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -38,7 +39,8 @@ struct ChatInput {
   std::vector<std::pair<std::string, std::string>>
       special_tokens;  // {"bos_token", "<s>"} …; one that is missing is undefined
   bool add_generation_prompt = true;
-  std::tm now{};  // local time, for strftime_now
+  std::tm now{};           // local time, for strftime_now
+  uint64_t max_steps = 0;  // 0: the usual limit, about a second (jinja/budget.h)
 };
 
 // Bytes [begin, end) of a rendered text.

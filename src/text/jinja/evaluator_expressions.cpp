@@ -184,13 +184,14 @@ Result<Arguments> Evaluator::evaluate_arguments(const Node& node) {
       for (Value& item : items) arguments.positional.push_back(std::move(item));
     } else if (argument.name == "**") {
       if (!value.is_dict()) return fail(ErrorCode::kUnsupported, "'{}' after ** is no dict", type_name(value));
-      for (const auto& [key, item] : value.dict().entries) {
+      for (const auto& entry : value.dict().entries) {
+        const Value& key = entry.first;
         if (!key.is_string()) return fail(ErrorCode::kUnsupported, "the keys of a dict after ** must be strings");
         const auto same = [&](const auto& other) { return other.first == key.bytes(); };
         if (std::any_of(arguments.named.begin(), arguments.named.end(), same)) {
           return fail(ErrorCode::kUnsupported, "the argument '{}' is given twice", visible(key.bytes(), 60));
         }
-        arguments.named.emplace_back(key.bytes(), item);
+        arguments.named.emplace_back(key.bytes(), entry.second);
       }
     } else {
       arguments.named.emplace_back(argument.name, std::move(value));

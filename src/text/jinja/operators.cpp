@@ -118,7 +118,7 @@ Result<Value> repeat(Evaluator& evaluator, const Value& value, int64_t times) {
     TextBuilder out;
     if (text.bytes.empty() || count == 0) return evaluator.make_text(out, text.markup);
     if (count > kMaxTextBytes / text.bytes.size()) return fail(ErrorCode::kNoMemory, "a string grows beyond 64 MiB");
-    ANEDVD_TRY_VOID(evaluator.spend(count));
+    ANEDVD_TRY_VOID(evaluator.spend(count / 8));
     for (size_t i = 0; i < count; ++i) out.append(text);
     return evaluator.make_text(out, text.markup);
   }

@@ -281,7 +281,7 @@ Result<NodePtr> Parser::parse_for() {
   add(*node, std::move(filter));
   node->flag = skip_if_name("recursive");
   ++loops_;
-  auto body = parse_statements({"endfor", "else"});
+  auto body = parse_statements({"else", "endfor"});
   --loops_;
   if (!body) return body;
   add(*node, std::move(*body));

@@ -76,7 +76,7 @@ Result<> append_repr(Evaluator& evaluator, Repr& out, const Value& value, int de
     case Kind::kInt: out.bytes += fmt::format("{}", value.as_integer()); return {};
     case Kind::kFloat: out.bytes += float_words(value.as_real()); return {};
     case Kind::kString:
-      ANEDVD_TRY_VOID(evaluator.spend(value.bytes().size() / 32));
+      ANEDVD_TRY_VOID(evaluator.spend(value.bytes().size() / 4));
       if (value.text().markup) out.bytes += "Markup(";
       append_string_repr(out.bytes, value.bytes());
       if (value.text().markup) out.bytes += ")";
@@ -125,7 +125,7 @@ void append_json_string(std::string& out, std::string_view text, bool ensure_asc
       const size_t known = kControl.find(static_cast<char>(c.code));
       out += known != std::string_view::npos ? fmt::format("\\{}", kLetter[known])
                                              : fmt::format("\\u{:04x}", static_cast<uint32_t>(c.code));
-    } else if (!ensure_ascii || c.code < 0x7F + 1) {
+    } else if (!ensure_ascii || c.code < 0x7F) {
       out += text.substr(i, c.size);
     } else if (c.code < 0x10000) {
       out += fmt::format("\\u{:04x}", static_cast<uint32_t>(c.code));
@@ -171,7 +171,7 @@ class JsonWriter {
   }
 
   Result<> write_string(const Value& value) {
-    ANEDVD_TRY_VOID(evaluator_.spend(value.bytes().size() / 32));
+    ANEDVD_TRY_VOID(evaluator_.spend(value.bytes().size() / 4));
     append_json_string(out_.bytes, value.bytes(), options_.ensure_ascii);
     if (value.text().worst() == Trust::kUser) out_.trust = Trust::kUser;
     return {};

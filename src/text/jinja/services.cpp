@@ -3,6 +3,7 @@
 
 #include "base/words.h"
 #include "text/jinja/evaluator.h"
+#include "text/jinja/library/string_tools.h"
 
 namespace anedvd::jinja {
 namespace {
@@ -127,7 +128,7 @@ Result<bool> Evaluator::contains(const Value& container, const Value& item) {
     case Kind::kUndefined: return false;
     case Kind::kString:
       if (!item.is_string()) return fail(ErrorCode::kUnsupported, "'{}' can't be looked for in a str", type_name(item));
-      ANEDVD_TRY_VOID(spend(1 + container.bytes().size() / 16));
+      ANEDVD_TRY_VOID(spend(search_cost(container.bytes(), item.bytes())));
       return container.bytes().find(item.bytes()) != std::string_view::npos;
     case Kind::kDict:
       if (!hashable(item)) return fail(ErrorCode::kUnsupported, "'{}' can't be the key of a dict", type_name(item));

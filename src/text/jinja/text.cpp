@@ -124,6 +124,7 @@ void TextBuilder::repeat(std::string_view bytes, size_t times, Trust trust) {
     overflowed_ = true;
     return;
   }
+  if (bytes.size() == 1) return append(std::string(times, bytes[0]), trust);
   for (; times > 0 && !overflowed_; --times) append(bytes, trust);
 }
 

@@ -17,7 +17,7 @@ template <LetterCase kHow>
 Result<Value> change_case(Evaluator& evaluator, const Value& input, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
   ANEDVD_TRY(auto text, evaluator.to_text(input));
-  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 4));
+  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 2));
   TextBuilder out;
   append_case(out, text.text(), kHow);
   return evaluator.make_text(out, text.text().markup);
@@ -26,7 +26,7 @@ Result<Value> change_case(Evaluator& evaluator, const Value& input, const Argume
 Result<Value> title(Evaluator& evaluator, const Value& input, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
   ANEDVD_TRY(auto text, evaluator.to_text(input));
-  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 4));
+  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 2));
   TextBuilder out;
   append_title_filter(out, text.text());
   return evaluator.make_text(out);
@@ -90,7 +90,7 @@ Result<Value> indent(Evaluator& evaluator, const Value& input, const Arguments& 
   const size_t size = text->bytes.size();
   if (lines.empty() || lines.back().end != lines.back().next) lines.push_back({size, size, size});
   TextBuilder out;
-  ANEDVD_TRY_VOID(evaluator.spend(1 + text->bytes.size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(1 + text->bytes.size() / 8));
   for (size_t i = 0; i < lines.size() && !out.overflowed(); ++i) {
     ANEDVD_TRY_VOID(evaluator.spend(1 + spaces.size() / 64));
     if (i > 0) out.append("\n", trust);
@@ -120,6 +120,7 @@ Result<Value> truncate(Evaluator& evaluator, const Value& input, const Arguments
     return fail(ErrorCode::kUnsupported, "truncate: the length is too small or the leeway negative");
   }
   if (static_cast<int64_t>(text->length) <= length + leeway) return input;
+  ANEDVD_TRY_VOID(evaluator.spend(text->bytes.size() / 16));
   size_t cut = byte_offset(*text, static_cast<size_t>(length - end_length));
   if (!bound.flag(1)) {
     const size_t space = std::string_view(text->bytes).substr(0, cut).rfind(' ');
@@ -134,7 +135,7 @@ Result<Value> truncate(Evaluator& evaluator, const Value& input, const Arguments
 Result<Value> wordcount(Evaluator& evaluator, const Value& input, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
   ANEDVD_TRY(auto text, evaluator.to_text(input));
-  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 8));
+  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 4));
   int64_t words = 0;
   bool inside = false;
   for (size_t i = 0; i < text.bytes().size();) {
@@ -205,7 +206,7 @@ Result<Value> escape(Evaluator& evaluator, const Value& input, const Arguments& 
   ANEDVD_TRY_VOID(bind(arguments, {}));
   ANEDVD_TRY(auto text, evaluator.to_text(input));
   TextBuilder out;
-  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 4));
   if (text.text().markup && !kAlways) {
     out.append(text.text());
   } else {
@@ -219,7 +220,7 @@ Result<Value> urlencode(Evaluator& evaluator, const Value& input, const Argument
   if (input.is_dict() || input.is_list()) return fail(ErrorCode::kUnsupported, "urlencode takes a str here");
   ANEDVD_TRY(auto text, evaluator.to_text(input));
   std::string out;
-  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 8));
+  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 2));
   for (const char c : text.bytes()) {
     const bool stays = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                        std::string_view("_.-~/").find(c) != std::string_view::npos;
@@ -237,11 +238,12 @@ Result<Value> urlencode(Evaluator& evaluator, const Value& input, const Argument
 std::string number_text(std::string_view bytes) {
   const size_t begin = skip_space(bytes, 0);
   const size_t end = trim_space_end(bytes, bytes.size());
-  std::string out(begin < end ? bytes.substr(begin, end - begin) : std::string_view());
-  for (size_t i = 1; i + 1 < out.size(); ++i) {  // 1_000: underscores between digits only
-    if (out[i] == '_' && std::isxdigit(static_cast<unsigned char>(out[i - 1])) &&
-        std::isxdigit(static_cast<unsigned char>(out[i + 1])))
-      out.erase(i, 1);
+  std::string out;
+  for (size_t i = begin; i < end; ++i) {  // 1_000: underscores between digits only
+    const bool between = bytes[i] == '_' && i > begin && i + 1 < end &&
+                         std::isxdigit(static_cast<unsigned char>(bytes[i - 1])) &&
+                         std::isxdigit(static_cast<unsigned char>(bytes[i + 1]));
+    if (!between) out += bytes[i];
   }
   return out;
 }
@@ -300,7 +302,7 @@ Result<Value> truncated(double real, const Value& otherwise) {
   return Value::integer(static_cast<int64_t>(real));
 }
 
-Result<Value> to_integer(Evaluator&, const Value& input, const Arguments& arguments) {
+Result<Value> to_integer(Evaluator& evaluator, const Value& input, const Arguments& arguments) {
   ANEDVD_TRY(const auto bound, bind(arguments, {"default", "base"}));
   const Value otherwise = bound[0] ? *bound[0] : Value::integer(0);
   int64_t base = 10;
@@ -312,17 +314,19 @@ Result<Value> to_integer(Evaluator&, const Value& input, const Arguments& argume
   if (input.kind() == Kind::kFloat) return truncated(input.as_real(), otherwise);
   if (input.is_undefined()) return fail(ErrorCode::kUnsupported, "int: the value is undefined");
   if (!input.is_string()) return otherwise;
+  ANEDVD_TRY_VOID(evaluator.spend(input.bytes().size() / 4));
   ANEDVD_TRY(const auto whole, parse_integer(input.bytes(), base));
   if (whole) return Value::integer(*whole);
   const auto real = parse_real(input.bytes());
   return real ? truncated(*real, otherwise) : Result<Value>(otherwise);
 }
 
-Result<Value> to_real(Evaluator&, const Value& input, const Arguments& arguments) {
+Result<Value> to_real(Evaluator& evaluator, const Value& input, const Arguments& arguments) {
   ANEDVD_TRY(const auto bound, bind(arguments, {"default"}));
   const Value otherwise = bound[0] ? *bound[0] : Value::real(0);
   if (input.is_number()) return Value::real(input.as_real());
   if (input.is_undefined()) return fail(ErrorCode::kUnsupported, "float: the value is undefined");
+  ANEDVD_TRY_VOID(evaluator.spend(input.weight() * 16));
   const auto real = input.is_string() ? parse_real(input.bytes()) : std::nullopt;
   return real ? Value::real(*real) : otherwise;
 }

@@ -205,6 +205,7 @@ class PercentFormatter {
       spec.precision = std::max<int64_t>(precision, 0);
     }
     while (at(i) == 'l' || at(i) == 'h' || at(i) == 'L') ++i;
+    ANEDVD_TRY_VOID(evaluator_.spend(10 + static_cast<uint64_t>(spec.width) / 8));
     spec.type = at(i);
     if (spec.type == '\0') return fail(ErrorCode::kUnsupported, "%: the format ends too early");
     ++i;
@@ -374,7 +375,12 @@ class BraceFormatter {
     const std::string_view name = path.substr(0, name_end);
     Value value;
     if (name.empty() || (name[0] >= '0' && name[0] <= '9')) {
-      size_t index = next_++;
+      size_t index = next_;
+      if (name.empty() ? counts_ == Count::kByHand : counts_ == Count::kInOrder) {
+        return fail(ErrorCode::kUnsupported, "format: fields are either all numbered or none");
+      }
+      counts_ = name.empty() ? Count::kInOrder : Count::kByHand;
+      next_ += name.empty() ? 1 : 0;
       if (!name.empty()) {
         size_t i = 0;
         ANEDVD_TRY(const int64_t number, read_number(name, i));
@@ -450,6 +456,7 @@ class BraceFormatter {
   Result<> append(const Value& value, std::string_view words) {
     if (words.empty()) return evaluator_.print(out_, value);
     ANEDVD_TRY(auto spec, read_spec(words));
+    ANEDVD_TRY_VOID(evaluator_.spend(10 + static_cast<uint64_t>(spec.width) / 8));
     const auto is_one_of = [&](std::string_view letters) {
       return spec.type == 0 || letters.find(spec.type) != std::string_view::npos;
     };
@@ -483,6 +490,7 @@ class BraceFormatter {
   const Text& format_;
   const Arguments& arguments_;
   TextBuilder out_;
+  enum class Count { kUnknown, kInOrder, kByHand } counts_ = Count::kUnknown;
   size_t next_ = 0;
 };
 

@@ -48,7 +48,7 @@ Result<Value> replace_text(Evaluator& evaluator, const Text& text, const Text& f
   TextBuilder out;
   const std::string_view bytes = text.bytes;
   size_t done = 0;
-  ANEDVD_TRY_VOID(evaluator.spend(1 + bytes.size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(search_cost(bytes, from.bytes)));
   for (size_t i = 0; count != 0 && i <= bytes.size() && !out.overflowed(); --count) {
     const size_t found = bytes.find(from.bytes, i);
     if (found == std::string_view::npos) break;
@@ -111,7 +111,7 @@ using Items = std::vector<Value>;
 template <LetterCase kHow>
 Result<Value> change_case(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
-  ANEDVD_TRY_VOID(evaluator.spend(self.bytes().size() / 4));
+  ANEDVD_TRY_VOID(evaluator.spend(self.bytes().size() / 2));
   TextBuilder out;
   append_case(out, self.text(), kHow);
   return evaluator.make_text(out, self.text().markup);
@@ -136,14 +136,14 @@ Result<> split_on_space(Evaluator& evaluator, const Text& text, int64_t most, bo
     while (begin < end) {
       size_t word = end;
       if (most == 0) {
-        word = begin;
+        word = 0;  // the rest keeps its leading space
       } else {
         while (word > begin && trim_space_end(bytes, word) == word) --word;
       }
       ANEDVD_TRY_VOID(add(word, end));
       --most;
       end = std::max(begin, trim_space_end(bytes, word));
-      if (word == begin) break;
+      if (word <= begin) break;
     }
     std::reverse(parts.begin(), parts.end());
     return {};
@@ -180,6 +180,7 @@ Result<Value> split(Evaluator& evaluator, const Value& self, const Arguments& ar
   }
   ANEDVD_TRY(const Text* separator, want_text(*bound[0], "the separator"));
   if (separator->bytes.empty()) return fail(ErrorCode::kUnsupported, "split: the separator is empty");
+  ANEDVD_TRY_VOID(evaluator.spend(search_cost(bytes, separator->bytes)));
   size_t begin = 0, end = bytes.size();
   for (; most != 0; --most) {
     const size_t found =
@@ -201,6 +202,7 @@ Result<Value> split(Evaluator& evaluator, const Value& self, const Arguments& ar
 Result<Value> splitlines(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   ANEDVD_TRY(const auto bound, bind(arguments, {"keepends"}));
   Items lines;
+  ANEDVD_TRY_VOID(evaluator.spend(self.bytes().size() / 8));
   for (const LineSpan& line : line_spans(self.bytes())) {
     ANEDVD_TRY(auto part, evaluator.make_slice(self.text(), line.begin, bound.flag(0) ? line.next : line.end));
     lines.push_back(std::move(part));
@@ -233,7 +235,7 @@ Result<Value> has_affix(Evaluator& evaluator, const Value& self, const Arguments
   ANEDVD_TRY(const auto part, window(self.text(), bound[1], bound[2]));
   Items affixes = {*bound[0]};
   if (bound[0]->is_list(ListStyle::kTuple)) affixes = bound[0]->list().items;
-  ANEDVD_TRY_VOID(evaluator.spend(affixes.size()));
+  ANEDVD_TRY_VOID(evaluator.spend(affixes.size() + self.bytes().size() / 64));
   bool found = false;
   for (const Value& affix : affixes) {
     ANEDVD_TRY(const Text* text, want_text(affix, kAtEnd ? "endswith's argument" : "startswith's argument"));
@@ -249,7 +251,7 @@ Result<Value> find(Evaluator& evaluator, const Value& self, const Arguments& arg
   ANEDVD_TRY(const auto bound, bind(arguments, {"sub", "start", "end"}, 1));
   ANEDVD_TRY(const Text* sub, want_text(*bound[0], "what to find"));
   ANEDVD_TRY(const auto part, window(self.text(), bound[1], bound[2]));
-  ANEDVD_TRY_VOID(evaluator.spend(1 + self.bytes().size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(search_cost(self.bytes(), sub->bytes)));
   size_t found = std::string_view::npos;
   if (part) {
     const std::string_view bytes = self.bytes().substr(part->first, part->second - part->first);
@@ -267,7 +269,7 @@ Result<Value> count(Evaluator& evaluator, const Value& self, const Arguments& ar
   ANEDVD_TRY(const auto bound, bind(arguments, {"sub", "start", "end"}, 1));
   ANEDVD_TRY(const Text* sub, want_text(*bound[0], "what to count"));
   ANEDVD_TRY(const auto part, window(self.text(), bound[1], bound[2]));
-  ANEDVD_TRY_VOID(evaluator.spend(1 + self.bytes().size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(search_cost(self.bytes(), sub->bytes)));
   if (!part) return Value::integer(0);
   const std::string_view bytes = self.bytes().substr(part->first, part->second - part->first);
   if (sub->bytes.empty()) return Value::integer(static_cast<int64_t>(count_characters(bytes)) + 1);
@@ -275,6 +277,7 @@ Result<Value> count(Evaluator& evaluator, const Value& self, const Arguments& ar
   for (size_t i = bytes.find(sub->bytes); i != std::string_view::npos;
        i = bytes.find(sub->bytes, i + sub->bytes.size()))
     ++times;
+  ANEDVD_TRY_VOID(evaluator.spend(static_cast<uint64_t>(times)));
   return Value::integer(times);
 }
 
@@ -342,7 +345,7 @@ Result<Value> partition(Evaluator& evaluator, const Value& self, const Arguments
   ANEDVD_TRY(const Text* separator, want_text(*bound[0], "the separator"));
   if (separator->bytes.empty()) return fail(ErrorCode::kUnsupported, "partition: the separator is empty");
   const std::string_view bytes = self.bytes();
-  ANEDVD_TRY_VOID(evaluator.spend(1 + bytes.size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(search_cost(bytes, separator->bytes)));
   size_t begin = kFromRight ? bytes.rfind(separator->bytes) : bytes.find(separator->bytes);
   size_t end = begin + separator->bytes.size();
   if (begin == std::string_view::npos) begin = end = kFromRight ? 0 : bytes.size();
@@ -361,7 +364,7 @@ Result<Value> expandtabs(Evaluator& evaluator, const Value& self, const Argument
   TextBuilder out;
   int64_t column = 0;
   const std::string_view bytes = self.bytes();
-  ANEDVD_TRY_VOID(evaluator.spend(bytes.size() / 4));
+  ANEDVD_TRY_VOID(evaluator.spend(bytes.size() / 2));
   for (size_t i = 0; i < bytes.size() && !out.overflowed();) {
     const size_t bytes_here = character_at(bytes, i).size;
     if (bytes[i] == '\t') {
@@ -382,7 +385,7 @@ template <bool (*kPasses)(char32_t), bool kEmpty = false>
 Result<Value> all_are(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
   const std::string_view bytes = self.bytes();
-  ANEDVD_TRY_VOID(evaluator.spend(bytes.size() / 16));
+  ANEDVD_TRY_VOID(evaluator.spend(bytes.size() / 4));
   if (bytes.empty()) return Value::boolean(kEmpty);
   for (size_t i = 0; i < bytes.size();) {
     const Character c = character_at(bytes, i);
@@ -397,13 +400,15 @@ bool is_ascii_code(char32_t code) { return code < 0x80; }
 bool is_word(char32_t code) { return is_alphanumeric(code) || code == '_'; }
 
 template <bool kUpper>
-Result<Value> has_case(Evaluator&, const Value& self, const Arguments& arguments) {
+Result<Value> has_case(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
+  ANEDVD_TRY_VOID(evaluator.spend(self.bytes().size() / 4));
   return Value::boolean(is_in_case(self.bytes(), kUpper));
 }
 
-Result<Value> is_title_text(Evaluator&, const Value& self, const Arguments& arguments) {
+Result<Value> is_title_text(Evaluator& evaluator, const Value& self, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
+  ANEDVD_TRY_VOID(evaluator.spend(self.bytes().size() / 4));
   bool cased = false, after_letter = false;
   for (size_t i = 0; i < self.bytes().size();) {
     const Character c = character_at(self.bytes(), i);

@@ -19,6 +19,11 @@ Result<Value> join_texts(Evaluator& evaluator, const Text& separator, const std:
 Result<Value> pad_text(Evaluator& evaluator, const Text& text, int64_t width, char align, std::string_view fill,
                        Trust trust);
 
+// Steps that looking for `part` in `whole` may take: the standard search compares every start in the worst case.
+inline uint64_t search_cost(std::string_view whole, std::string_view part) {
+  return 1 + whole.size() / 16 + (whole.size() / 64) * (part.size() / 16);
+}
+
 struct LineSpan {
   size_t begin, end, next;  // without and with its line end
 };

@@ -41,6 +41,7 @@ template <bool kUpper>
 Result<Value> has_case(Evaluator& evaluator, const Value& input, const Arguments& arguments) {
   ANEDVD_TRY_VOID(bind(arguments, {}));
   ANEDVD_TRY(auto text, evaluator.to_text(input));
+  ANEDVD_TRY_VOID(evaluator.spend(text.bytes().size() / 4));
   return Value::boolean(is_in_case(text.bytes(), kUpper));
 }
 
