@@ -116,7 +116,7 @@ std::vector<OptionSpec> sampling_options() {
        .low = 0,
        .high = 1 << 30,
        .example = "40"},
-      number("--top-p", "P", "only the likeliest tokens that share P", "0.95", 0, 1, "0.9", false),
+      number("--top-p", "P", "only the likeliest tokens that share P", "0.95", 0.001, 1, "0.9", false),
       number("--min-p", "P", "drop tokens below P times the likeliest", "0", 0, 1, "0.05"),
       number("--repeat-penalty", "X", "above 1 discourages repeats", "1", 0.01, 10, "1.1"),
       number("--presence-penalty", "X", "subtracted once from tokens already used", "0", -2, 2, "0.5"),

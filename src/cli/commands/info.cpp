@@ -113,7 +113,7 @@ void describe_tokenizer(const TensorSource& source, Rows& rows, Json& json) {
 Result<ExitCode> run_info(const Args& args) {
   const Console console = Console::from(args);
   const Machine machine = this_machine();
-  Rows rows;
+  Rows rows, settings;
   Json json = {{"device", "cpu"},
                {"simd", machine.simd},
                {"system", machine.system},
@@ -158,12 +158,16 @@ Result<ExitCode> run_info(const Args& args) {
       model["memory_bytes"] = {{"cpu", bytes}};
     }
     rows.emplace_back("device", device);
-    if (console.verbose)
-      for (const auto& [key, value] : source->config().describe()) rows.emplace_back(visible(key), visible(value));
+    if (console.verbose) {
+      for (const auto& [key, value] : source->config().describe()) {
+        settings.emplace_back(visible(key), visible(value));
+        model["settings"][key] = value;
+      }
+    }
     json["model"] = std::move(model);
   }
-  const std::string text =
-      args.given("--json") ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : labelled(rows);
+  const std::string text = args.given("--json") ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
+                                                : labelled(rows) + (settings.empty() ? "" : "\n" + labelled(settings));
   ANEDVD_TRY_VOID(write_out(text));
   return kDone;
 }

@@ -94,7 +94,8 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
   ANEDVD_TRY(GenerateRequest request, request_of(args));
   ANEDVD_TRY(const auto runtime, load_runtime(words.model, options));
   ANEDVD_TRY(request.prompt, prompt_ids(*runtime, args, words.prompt, request.max_tokens));
-  if (console.verbose) tell_settings(console, *runtime, request);
+  ANEDVD_TRY_VOID(check_bias(*runtime, request));
+  if (console.verbose) tell_settings(console, *runtime, request, !args.given("--no-chat"));
 
   const bool json = args.given("--json");
   Stream stream(console, json);

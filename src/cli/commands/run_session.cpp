@@ -17,6 +17,8 @@
 namespace anedvd {
 namespace {
 
+constexpr int kSmallestRoom = 64;  // tokens for a question and an answer beside the chat format
+
 Result<std::string> read_text(const std::string& path) {
   ANEDVD_TRY(std::string text, read_input(path));
   // Editors and echo end a text with a newline that nobody meant to ask about.
@@ -132,6 +134,9 @@ Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const 
   // An answer needs room: a sixteenth of the context, unless the person wants less.
   const int room = std::max(1, max_tokens < 0 ? max_seq / 16 : std::min(max_tokens, max_seq / 16));
   const size_t before = parts->size();
+  if (const size_t fixed = parts->head.size() + parts->tail.size(); fixed >= size_t(max_seq))
+    return fail(ErrorCode::kUsage, "--max-seq {}: the chat format alone takes {} tokens; use --max-seq {} or more",
+                max_seq, fixed, fixed + size_t(kSmallestRoom));
   const size_t gone = shorten(*parts, max_seq, room);
   if (gone > 0) {
     const int larger = larger_context(before + size_t(room), runtime.spec().context);
@@ -144,7 +149,15 @@ Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const 
   return ids;
 }
 
-void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request) {
+Result<> check_bias(const Runtime& runtime, const GenerateRequest& request) {
+  for (const auto& [id, bias] : request.sampling.logit_bias)
+    if (id >= runtime.spec().vocab)
+      return fail(ErrorCode::kUsage, "--logit-bias {}={}: the vocabulary ends at {}; \"anedvd tokenize\" tells ids", id,
+                  bias, runtime.spec().vocab - 1);
+  return {};
+}
+
+void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request, bool as_chat) {
   const RuntimeInfo& info = runtime.info();
   const SamplingParams& sampling = request.sampling;
   console.note(fmt::format("model   {} · {} · context {} · loaded in {}", visible(runtime.source().path().string()),
@@ -155,7 +168,8 @@ void tell_settings(const Console& console, const Runtime& runtime, const Generat
   console.note(fmt::format("sample  temp {} · top-k {} · top-p {} · min-p {} · repeat {} · presence {} · frequency {}",
                            sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p,
                            sampling.repeat_penalty, sampling.presence_penalty, sampling.frequency_penalty));
-  console.note(fmt::format("prompt  {} tokens", with_commas(int64_t(request.prompt.size()))));
+  console.note(fmt::format("prompt  {} tokens · {}", with_commas(int64_t(request.prompt.size())),
+                           as_chat ? "ChatML where the vocabulary has it" : "as it is"));
 }
 
 }  // namespace anedvd

@@ -33,7 +33,10 @@ Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const Ru
 // The prompt's ids, as chat unless --no-chat. Too long a prompt loses its oldest tokens, with a warning.
 Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens);
 
+// Every --logit-bias names a token of the model. Error kUsage.
+Result<> check_bias(const Runtime& runtime, const GenerateRequest& request);
+
 // --verbose: model, device and sampler on stderr.
-void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request);
+void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request, bool as_chat);
 
 }  // namespace anedvd
