@@ -8,9 +8,13 @@
 //   Q5_0, Q5_1    the same + 64: for each of the 8 groups of 4 inputs a 64-bit mask of fifth bits
 //   Q4_K, Q5_K    per 256 inputs 64 (d and dmin, fp16), then 8 × (16 scales + 16 minima as bytes + the quants as above)
 //   Q6_K          per 256 inputs 32 (d), then 8 × (2 × 16 signed scales + 256 low nibbles + 128: two bits each, 4 groups of 4 inputs in a byte)
+//   IQ4_NL, MXFP4 as Q4_0; MXFP4's scale as bfloat16
+//   IQ4_XS        per 256 inputs 32 (d), then 8 × (16 signed scales + 256 nibbles)
+//   Q2_K          per 256 inputs 64 (d and dmin), then 8 × (2 × 16 scales, 2 × 16 minima + 128 of bit pairs as Q6_K's)
+//   Q3_K          per 256 inputs 32 (d), then 8 × (2 × 16 signed scales + 256 nibbles: a third more than in the file, and fast)
 //   F16 BF16 F32  per input: the 16 numbers
 //
-// The size is the file's, K-quants 2.8 % more: decode reads no more bytes than the file holds.
+// The size is the file's, K-quants 2.8 % more (Q3_K apart): decode reads no more bytes than the file holds.
 #pragma once
 
 #include <cstddef>

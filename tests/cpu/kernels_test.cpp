@@ -20,8 +20,10 @@ struct FormatCase {
 };
 
 const FormatCase kFormats[] = {
-    {DType::kQ4_0, {0}}, {DType::kQ4_1, {0, 2}}, {DType::kQ5_0, {0}},    {DType::kQ5_1, {0, 2}},
-    {DType::kQ8_0, {0}}, {DType::kQ4_K, {0, 2}}, {DType::kQ5_K, {0, 2}}, {DType::kQ6_K, {208}},
+    {DType::kQ4_0, {0}},      {DType::kQ4_1, {0, 2}}, {DType::kQ5_0, {0}},    {DType::kQ5_1, {0, 2}},
+    {DType::kQ8_0, {0}},      {DType::kIQ4_NL, {0}},  {DType::kMXFP4, {}},    {DType::kIQ4_XS, {0}},
+    {DType::kQ2_K, {80, 82}}, {DType::kQ3_K, {108}},  {DType::kQ4_K, {0, 2}}, {DType::kQ5_K, {0, 2}},
+    {DType::kQ6_K, {208}},
 };
 
 std::string level_name(const testing::TestParamInfo<const KernelTable*>& info) { return info.param->name; }
@@ -45,6 +47,8 @@ class Kernels : public testing::TestWithParam<const KernelTable*> {
     const int64_t blocks = rows * (cols / format.block_elements);
     std::vector<std::byte> bytes(size_t(blocks * format.block_bytes));
     for (std::byte& b : bytes) b = std::byte(rng_());
+    if (c.dtype == DType::kMXFP4)  // a power of two from 2^-18 to 2^-3
+      for (int64_t b = 0; b < blocks; ++b) bytes[size_t(b * format.block_bytes)] = std::byte(110 + rng_() % 16);
     for (int64_t b = 0; b < blocks; ++b)
       for (const int offset : c.scale_offsets) {
         const float scale = rng_() % 8 == 0 ? 0.0f : float(int(rng_() % 2001) - 1000) * 1e-5f;

@@ -7,50 +7,124 @@
 namespace anedvd {
 namespace {
 
+// Codes of 4 bits that stand for uneven levels, plus 128 so that they are unsigned (ggml's kvalues_iq4nl; twice the OCP MX FP4 values).
+alignas(16) constexpr uint8_t kIq4Levels[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                                129, 141, 153, 166, 181, 197, 217, 241};
+alignas(16) constexpr uint8_t kFp4Levels[16] = {128, 129, 130, 131, 132, 134, 136, 140,
+                                                128, 127, 126, 125, 124, 122, 120, 116};
+
 // How the quants of one 16×32 block lie and what turns them into numbers. Layouts: pack.h.
 enum class Extra { kNone, kFifthBit, kTopBits };
+enum class Scale { kHalf, kBfloat, kByte, kSignedByte };
 
-template <int kHead_, int kSubBlocks_, int kScaleBytes_, bool kHasMin_, int kBias_, Extra kExtra_, bool kBytes_>
-struct Layout {
-  static constexpr int kHead = kHead_;              // bytes before the first block of a super-block
-  static constexpr int kSubBlocks = kSubBlocks_;    // blocks of 32 that share it
-  static constexpr int kScaleBytes = kScaleBytes_;  // bytes of scales (and minima) before the quants of a block
-  static constexpr bool kHasMin = kHasMin_;
-  static constexpr int kBias = kBias_;  // w = scale · (quant − bias)
-  static constexpr Extra kExtra = kExtra_;
-  static constexpr bool kBytes = kBytes_;  // quants are whole bytes, not nibbles
-  static constexpr bool kTwoScales = kExtra_ == Extra::kTopBits;
-  static constexpr int kQuantBytes = kBytes ? 512 : 256;
-  static constexpr int kExtraBytes = kExtra == Extra::kNone ? 0 : kExtra == Extra::kFifthBit ? 64 : 128;
-  static constexpr int kBlockBytes = kScaleBytes + kQuantBytes + kExtraBytes;
-  static constexpr int kSuperBytes = kHead + kSubBlocks * kBlockBytes;
+struct Q4Family {
+  static constexpr int kHead = 0;                // bytes before the first block of a super-block
+  static constexpr int kSubBlocks = 1;           // blocks of 32 that share it
+  static constexpr int kScaleBytes = 32;         // bytes of scales and minima before the quants of a block
+  static constexpr Scale kScale = Scale::kHalf;  // of a block; the byte kinds multiply the super-block's
+  static constexpr bool kTwoScales = false;      // one for inputs 0…15, one for 16…31 (minima likewise)
+  static constexpr bool kHasMin = false;
+  static constexpr int kBias = 0;  // w = scale · (quant − bias)
+  static constexpr Extra kExtra = Extra::kNone;
+  static constexpr int kQuantBits = 4;  // 8: whole bytes, 0: only the extra bits, worth 16 each
+  static constexpr const uint8_t* kLevels = nullptr;
 };
 
-using LayoutQ4_0 = Layout<0, 1, 32, false, 8, Extra::kNone, false>;
-using LayoutQ4_1 = Layout<0, 1, 64, true, 0, Extra::kNone, false>;
-using LayoutQ5_0 = Layout<0, 1, 32, false, 16, Extra::kFifthBit, false>;
-using LayoutQ5_1 = Layout<0, 1, 64, true, 0, Extra::kFifthBit, false>;
-using LayoutQ8_0 = Layout<0, 1, 32, false, 0, Extra::kNone, true>;
-using LayoutQ4_K = Layout<64, 8, 32, true, 0, Extra::kNone, false>;
-using LayoutQ5_K = Layout<64, 8, 32, true, 0, Extra::kFifthBit, false>;
-using LayoutQ6_K = Layout<32, 8, 32, false, 32, Extra::kTopBits, false>;
+template <class L>
+constexpr int kQuantBytes = 64 * L::kQuantBits;
+template <class L>
+constexpr int kBlockBytes = L::kScaleBytes + kQuantBytes<L> +
+                            (L::kExtra == Extra::kNone       ? 0
+                             : L::kExtra == Extra::kFifthBit ? 64
+                                                             : 128);
+template <class L>
+constexpr int kSuperBytes = L::kHead + L::kSubBlocks* kBlockBytes<L>;
+// Quants that may exceed 63: they go through dot_q8, stored plus 128.
+template <class L>
+constexpr bool kWide = L::kQuantBits == 8 || L::kLevels != nullptr;
+
+struct LayoutQ4_0 : Q4Family {
+  static constexpr int kBias = 8;
+};
+struct LayoutQ4_1 : Q4Family {
+  static constexpr int kScaleBytes = 64;
+  static constexpr bool kHasMin = true;
+};
+struct LayoutQ5_0 : Q4Family {
+  static constexpr int kBias = 16;
+  static constexpr Extra kExtra = Extra::kFifthBit;
+};
+struct LayoutQ5_1 : LayoutQ4_1 {
+  static constexpr Extra kExtra = Extra::kFifthBit;
+};
+struct LayoutQ8_0 : Q4Family {
+  static constexpr int kQuantBits = 8;
+};
+struct LayoutIQ4_NL : Q4Family {
+  static constexpr const uint8_t* kLevels = kIq4Levels;
+};
+struct LayoutMXFP4 : Q4Family {
+  static constexpr Scale kScale = Scale::kBfloat;
+  static constexpr const uint8_t* kLevels = kFp4Levels;
+};
+struct LayoutQ4_K : Q4Family {
+  static constexpr int kHead = 64, kSubBlocks = 8;
+  static constexpr Scale kScale = Scale::kByte;
+  static constexpr bool kHasMin = true;
+};
+struct LayoutQ5_K : LayoutQ4_K {
+  static constexpr Extra kExtra = Extra::kFifthBit;
+};
+struct LayoutQ6_K : Q4Family {
+  static constexpr int kHead = 32, kSubBlocks = 8, kBias = 32;
+  static constexpr Scale kScale = Scale::kSignedByte;
+  static constexpr bool kTwoScales = true;
+  static constexpr Extra kExtra = Extra::kTopBits;
+};
+struct LayoutQ3_K : Q4Family {
+  static constexpr int kHead = 32, kSubBlocks = 8, kBias = 4;
+  static constexpr Scale kScale = Scale::kSignedByte;
+  static constexpr bool kTwoScales = true;
+};
+struct LayoutQ2_K : Q4Family {
+  static constexpr int kHead = 64, kSubBlocks = 8, kScaleBytes = 64, kQuantBits = 0;
+  static constexpr Scale kScale = Scale::kByte;
+  static constexpr bool kTwoScales = true, kHasMin = true;
+  static constexpr Extra kExtra = Extra::kTopBits;
+};
+struct LayoutIQ4_XS : Q4Family {
+  static constexpr int kHead = 32, kSubBlocks = 8, kScaleBytes = 16;
+  static constexpr Scale kScale = Scale::kSignedByte;
+  static constexpr const uint8_t* kLevels = kIq4Levels;
+};
 
 inline const uint16_t* as_halfs(const uint8_t* p) { return reinterpret_cast<const uint16_t*>(p); }
 
-// Scale (and minimum) of the 16 rows of a block; `head` is its super-block.
+// Scale of the 16 rows of a block, or of one half of its inputs; `head` is its super-block.
 template <class L>
 inline F32x16 scale_of(const uint8_t* head, const uint8_t* block, int half) {
-  if constexpr (L::kSubBlocks == 1) return f_load_half(as_halfs(block));
-  const F32x16 d = f_load_half(as_halfs(head));
-  if constexpr (L::kTwoScales) return f_mul(d, f_from_i(i_load_s8(reinterpret_cast<const int8_t*>(block) + 16 * half)));
-  return f_mul(d, f_from_i(i_load_u8(block)));
+  if constexpr (L::kScale == Scale::kHalf) {
+    return f_load_half(as_halfs(block));
+  } else if constexpr (L::kScale == Scale::kBfloat) {
+    return f_load_bfloat(as_halfs(block));
+  } else {
+    const F32x16 d = f_load_half(as_halfs(head));
+    const uint8_t* bytes = block + 16 * half;
+    if constexpr (L::kScale == Scale::kSignedByte)
+      return f_mul(d, f_from_i(i_load_s8(reinterpret_cast<const int8_t*>(bytes))));
+    const F32x16 scale = f_mul(d, f_from_i(i_load_u8(bytes)));
+    if constexpr (L::kQuantBits == 0) return f_mul(scale, f_set(1.0f / 16));
+    return scale;
+  }
 }
 
+// What the minimum adds to a weight: the file's own in the 32-value types, minus dmin · minimum in the K types.
 template <class L>
-inline F32x16 min_of(const uint8_t* head, const uint8_t* block) {
-  if constexpr (L::kSubBlocks == 1) return f_load_half(as_halfs(block + 32));
+inline F32x16 min_of(const uint8_t* head, const uint8_t* block, int half) {
+  if constexpr (L::kScale == Scale::kHalf) return f_load_half(as_halfs(block + 32));
   const F32x16 dmin = f_load_half(as_halfs(head + 32));
-  return f_sub(f_set(0), f_mul(dmin, f_from_i(i_load_u8(block + 16))));
+  const uint8_t* bytes = block + (L::kTwoScales ? 32 : 16) + 16 * half;
+  return f_sub(f_set(0), f_mul(dmin, f_from_i(i_load_u8(bytes))));
 }
 
 inline int32_t activation_word(const int8_t* q) {
@@ -62,18 +136,30 @@ inline int32_t activation_word(const int8_t* q) {
 // The four chunks of nibbles: chunk c's low nibbles are k 4c…4c+3, its high nibbles k 16+4c…16+4c+3.
 template <class L, int kChunk>
 inline void unpack_chunk(const uint8_t* quants, U8x64* low, U8x64* high) {
-  const U8x64 raw = b_load(quants + 64 * kChunk);
-  *low = b_low(raw);
-  *high = b_high(raw);
+  const uint8_t* extra = quants + kQuantBytes<L>;
+  if constexpr (L::kQuantBits == 8) {
+    *low = b_load(quants + 64 * kChunk);
+    *high = b_load(quants + 64 * (kChunk + 4));
+  } else if constexpr (L::kQuantBits == 4) {
+    const U8x64 raw = b_load(quants + 64 * kChunk);
+    *low = b_low(raw);
+    *high = b_high(raw);
+  } else {
+    *low = *high = b_zero();
+  }
+  if constexpr (L::kLevels != nullptr) {
+    *low = b_lookup(*low, L::kLevels);
+    *high = b_lookup(*high, L::kLevels);
+  }
   if constexpr (L::kExtra == Extra::kFifthBit) {
     uint64_t bits[2];
-    __builtin_memcpy(&bits[0], quants + 256 + 8 * kChunk, 8);
-    __builtin_memcpy(&bits[1], quants + 256 + 32 + 8 * kChunk, 8);
+    __builtin_memcpy(&bits[0], extra + 8 * kChunk, 8);
+    __builtin_memcpy(&bits[1], extra + 32 + 8 * kChunk, 8);
     *low = b_add_fifth(*low, bits[0]);
     *high = b_add_fifth(*high, bits[1]);
   } else if constexpr (L::kExtra == Extra::kTopBits) {
-    *low = b_add_top<kChunk>(*low, b_load(quants + 256));
-    *high = b_add_top<kChunk>(*high, b_load(quants + 256 + 64));
+    *low = b_add_top<kChunk>(*low, b_load(extra));
+    *high = b_add_top<kChunk>(*high, b_load(extra + 64));
   }
 }
 
@@ -82,15 +168,10 @@ inline void add_chunk(const uint8_t* const (&quants)[kPanels], const int8_t* con
                       I32x16 (&low_sum)[kColumns][kPanels], I32x16 (&high_sum)[kColumns][kPanels]) {
   for (int p = 0; p < kPanels; ++p) {
     U8x64 low, high;
-    if constexpr (L::kBytes) {
-      low = b_load(quants[p] + 64 * kChunk);
-      high = b_load(quants[p] + 64 * (kChunk + 4));
-    } else {
-      unpack_chunk<L, kChunk>(quants[p], &low, &high);
-    }
+    unpack_chunk<L, kChunk>(quants[p], &low, &high);
     for (int m = 0; m < kColumns; ++m) {
       const int32_t a = activation_word(q[m] + 4 * kChunk), b = activation_word(q[m] + 16 + 4 * kChunk);
-      if constexpr (L::kBytes) {
+      if constexpr (kWide<L>) {
         low_sum[m][p] = dot_q8(low_sum[m][p], low, a);
         high_sum[m][p] = dot_q8(high_sum[m][p], high, b);
       } else {
@@ -128,16 +209,16 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
       const uint8_t* block[kPanels];
       const uint8_t* quants[kPanels];
       for (int p = 0; p < kPanels; ++p) {
-        block[p] = head[p] + L::kHead + sub * L::kBlockBytes;
+        block[p] = head[p] + L::kHead + sub * kBlockBytes<L>;
         quants[p] = block[p] + L::kScaleBytes;
         if (fetch_ahead)
-          for (int line = 0; line < L::kBlockBytes; line += 64) prefetch(block[p] + ahead + line);
+          for (int line = 0; line < kBlockBytes<L>; line += 64) prefetch(block[p] + ahead + line);
       }
       I32x16 low[kColumns][kPanels], high[kColumns][kPanels];
       for (int m = 0; m < kColumns; ++m) {
         const int32_t low_total = sum[m][2 * b], high_total = sum[m][2 * b + 1];
         for (int p = 0; p < kPanels; ++p) {
-          if constexpr (L::kBytes) {
+          if constexpr (kWide<L>) {
             low[m][p] = q8_start(low_total + high_total);
             high[m][p] = i_set(0);
           } else if constexpr (L::kTwoScales) {
@@ -155,9 +236,10 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
       add_chunk<L, 3>(quants, q, low, high);
       for (int p = 0; p < kPanels; ++p) {
         const F32x16 d = scale_of<L>(head[p], block[p], 0);
-        F32x16 second{}, minimum{};
+        F32x16 second{}, minimum{}, second_minimum{};
         if constexpr (L::kTwoScales) second = scale_of<L>(head[p], block[p], 1);
-        if constexpr (L::kHasMin) minimum = min_of<L>(head[p], block[p]);
+        if constexpr (L::kHasMin) minimum = min_of<L>(head[p], block[p], 0);
+        if constexpr (L::kHasMin && L::kTwoScales) second_minimum = min_of<L>(head[p], block[p], 1);
         for (int m = 0; m < kColumns; ++m) {
           const float s = scale[m][b];
           const F32x16 factor = f_set(s);
@@ -167,13 +249,17 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
           } else {
             total[m][p] = f_fma(f_from_i(i_add(low[m][p], high[m][p])), f_mul(d, factor), total[m][p]);
           }
-          if constexpr (L::kHasMin)
+          if constexpr (L::kHasMin && L::kTwoScales) {
+            total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b])), total[m][p]);
+            total[m][p] = f_fma(second_minimum, f_set(s * float(sum[m][2 * b + 1])), total[m][p]);
+          } else if constexpr (L::kHasMin) {
             total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b] + sum[m][2 * b + 1])), total[m][p]);
+          }
         }
       }
       for (int m = 0; m < kColumns; ++m) q[m] += kBlock;
     }
-    for (int p = 0; p < kPanels; ++p) head[p] += L::kSuperBytes;
+    for (int p = 0; p < kPanels; ++p) head[p] += kSuperBytes<L>;
   }
   for (int m = 0; m < kColumns; ++m)
     for (int p = 0; p < kPanels; ++p)
@@ -184,12 +270,12 @@ template <class L, int kPanels>
 inline void linear_columns(const LinearArgs& args, int panel) {
   int column = 0;
   // Two scales double the integer accumulators: half the columns then.
-  constexpr int kWide = L::kTwoScales && kTileColumns > 1 ? kTileColumns / 2 : kTileColumns;
-  for (; column + kWide <= args.columns; column += kWide)
-    linear_tile<L, kWide, kPanels>(args, panel, column, column == 0);
-  if constexpr (kWide > 2)
+  constexpr int kColumnsAtOnce = L::kTwoScales && kTileColumns > 1 ? kTileColumns / 2 : kTileColumns;
+  for (; column + kColumnsAtOnce <= args.columns; column += kColumnsAtOnce)
+    linear_tile<L, kColumnsAtOnce, kPanels>(args, panel, column, column == 0);
+  if constexpr (kColumnsAtOnce > 2)
     for (; column + 2 <= args.columns; column += 2) linear_tile<L, 2, kPanels>(args, panel, column, column == 0);
-  if constexpr (kWide > 1)
+  if constexpr (kColumnsAtOnce > 1)
     for (; column < args.columns; ++column) linear_tile<L, 1, kPanels>(args, panel, column, column == 0);
 }
 

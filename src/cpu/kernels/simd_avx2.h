@@ -107,6 +107,11 @@ inline U8x64 b_load(const void* p) {
   const auto* q = static_cast<const __m256i*>(p);
   return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
 }
+inline U8x64 b_zero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+inline U8x64 b_lookup(U8x64 x, const uint8_t* levels) {
+  const __m256i table = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(levels)));
+  return {_mm256_shuffle_epi8(table, x.a), _mm256_shuffle_epi8(table, x.b)};
+}
 inline U8x64 b_low(U8x64 x) {
   const __m256i mask = _mm256_set1_epi8(15);
   return {_mm256_and_si256(x.a, mask), _mm256_and_si256(x.b, mask)};

@@ -68,6 +68,10 @@ inline float f_reduce_add(F32x16 a) {
 inline float f_reduce_max(F32x16 a) { return _mm512_reduce_max_ps(a); }
 
 inline U8x64 b_load(const void* p) { return _mm512_loadu_si512(p); }
+inline U8x64 b_zero() { return _mm512_setzero_si512(); }
+inline U8x64 b_lookup(U8x64 a, const uint8_t* levels) {
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(levels))), a);
+}
 inline U8x64 b_low(U8x64 a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
 inline U8x64 b_high(U8x64 a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
 inline U8x64 b_add_fifth(U8x64 a, uint64_t bits) {

@@ -98,6 +98,11 @@ inline float f_reduce_max(F32x16 a) {
 }
 
 inline U8x64 b_load(const void* p) { ANEDVD_EACH(U8x64, vld1q_u8(static_cast<const uint8_t*>(p) + 16 * i)); }
+inline U8x64 b_zero() { ANEDVD_EACH(U8x64, vdupq_n_u8(0)); }
+inline U8x64 b_lookup(U8x64 a, const uint8_t* levels) {
+  const uint8x16_t table = vld1q_u8(levels);
+  ANEDVD_EACH(U8x64, vqtbl1q_u8(table, a.v[i]));
+}
 inline U8x64 b_low(U8x64 a) { ANEDVD_EACH(U8x64, vandq_u8(a.v[i], vdupq_n_u8(15))); }
 inline U8x64 b_high(U8x64 a) { ANEDVD_EACH(U8x64, vshrq_n_u8(a.v[i], 4)); }
 inline uint8x16_t spread_bits(uint32_t bits) {

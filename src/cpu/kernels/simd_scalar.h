@@ -155,6 +155,13 @@ inline U8x64 b_load(const void* p) {
   __builtin_memcpy(r.v, p, 64);
   return r;
 }
+inline U8x64 b_zero() { return {}; }
+// levels[byte] for bytes below 16.
+inline U8x64 b_lookup(const U8x64& a, const uint8_t* levels) {
+  U8x64 r;
+  for (int i = 0; i < 64; ++i) r.v[i] = levels[a.v[i]];
+  return r;
+}
 inline U8x64 b_low(const U8x64& a) {
   U8x64 r;
   for (int i = 0; i < 64; ++i) r.v[i] = a.v[i] & 15;
