@@ -128,7 +128,7 @@ BYTE_PIPELINES = {
 }
 # White space and word rules of added tokens, on one of the pipelines.
 ODD_ADDED = [("<L>", {"lstrip": True}), ("<R>", {"rstrip": True}), ("<B>", {"lstrip": True, "rstrip": True}), ("word", {"single_word": True}),
-             ("Norm", {"normalized": True}), ("  ", {}), ("ÅB", {"normalized": True}), ("中文", {})]
+             ("Norm", {"normalized": True}), ("ÅB", {"normalized": True}), ("中文", {})]
 
 
 class Vocabulary:
@@ -196,6 +196,7 @@ def spm_pipelines(models):
     yield "llama2_unknown", whole(llama, normalizers(PREPEND, SPACE_MARKS), None, SPM_DECODER, unknown)
     gemma = Vocabulary(models / "ggml-vocab-gemma-4.gguf")
     model = bpe(gemma, True, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    model["vocab"] = {t: i for i, t in enumerate(gemma.tokens)}
     yield "gemma", whole(gemma, SPACE_MARKS, split(" ", "MergedWithPrevious", "String"),
                          {"type": "Sequence", "decoders": SPM_DECODER["decoders"][:3]}, model)
     roberta = Vocabulary(models / "ggml-vocab-nomic-bert-moe.gguf")

@@ -40,8 +40,7 @@ std::string cleaned(std::string_view text) {
   return edited(text, [](const Char& c, std::string_view bytes, std::string& out) {
     // Tab and line ends are control characters that count as white space; vertical tab and form feed are dropped first.
     const bool line = c.code == '\t' || c.code == '\n' || c.code == '\r';
-    const bool unassigned = c.classes == 0;
-    if (c.code == 0 || c.code == 0xFFFD || (!line && (unassigned || c.classes & kControlCode))) return;
+    if (c.code == 0 || c.code == 0xFFFD || (!line && c.classes & kControlCode)) return;
     if (c.classes & kSpace) {
       out.push_back(' ');
     } else {

@@ -348,6 +348,8 @@ constexpr Pattern kPatterns[] = {
     {R"([0-9][0-9][0-9])", kDigitThrees},
     {"[\r\n]", kEachNewline},
     {R"([\r\n])", kEachNewline},
+    {R"( ?[^(\s|[.,!?…。，、।۔،])]+)", kBloom},
+    {R"( ?[^(\s|.,!?…。，、।۔،)]+)", kBloom},
     {"[一-龥\u3040-ゟ゠-ヿ]+", kHanKana},
 };
 

@@ -126,8 +126,7 @@ Result<std::unique_ptr<Tokenizer>> make_hf_tokenizer_from_json(std::string json,
   const bool raw_bytes = parts.pre_tokenizer.byte_level && !parts.normalizer.mapped;
   ANEDVD_TRY(parts.model, make_word_model(file, *vocabulary, raw_bytes, where));
   parts.kind = model_type(file);
-  parts.drops_first_space =
-      parts.decoder.drops_first_space || (parts.decoder.byte_level && parts.pre_tokenizer.space_prefix);
+  parts.drops_first_space = parts.decoder.drops_first_space;
   added.normalize(parts.normalizer, parts.storage->arena);
   parts.normal_text = SpecialMatcher(added.normal_entries(false));
   parts.normal_all = SpecialMatcher(added.normal_entries(true));

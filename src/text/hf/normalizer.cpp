@@ -174,11 +174,7 @@ class Reader {
     if (type == "StripAccents") return add<StripAccents>();
     if (type == "Nmt") return add<Nmt>();
     if (type == "Strip") return add<Strip>(bool_field(step, "strip_left", true), bool_field(step, "strip_right", true));
-    if (type == "Prepend") {
-      const std::string text = string_field(step, "prepend", "▁");
-      plan.space_prefix = plan.space_prefix || text == "▁" || text == " ";
-      return add<Prepend>(text);
-    }
+    if (type == "Prepend") return add<Prepend>(string_field(step, "prepend", "▁"));
     if (type == "ByteLevel") {
       plan.mapped = true;
       return add<ByteMapping>();

@@ -23,8 +23,7 @@ class NormalizerStep {
 
 struct NormalizerPlan {
   std::vector<std::unique_ptr<const NormalizerStep>> steps;
-  bool mapped = false;        // a ByteLevel normalizer: the text is in the byte alphabet afterwards
-  bool space_prefix = false;  // some step puts a space before the text
+  bool mapped = false;  // a ByteLevel normalizer: the text is in the byte alphabet afterwards
 
   bool leaves(std::string_view text) const;
   std::string apply(std::string_view text) const;

@@ -253,10 +253,7 @@ class Reader {
 
   Result<> read_byte_level(const Json& step, bool last) {
     if (plan.mapped) return fail(ErrorCode::kUnsupported, "{}: two ByteLevel pre-tokenizers follow each other", where_);
-    if (bool_field(step, "add_prefix_space", true)) {
-      add<SpacePrefix>();
-      plan.space_prefix = true;
-    }
+    if (bool_field(step, "add_prefix_space", true)) add<SpacePrefix>();
     if (bool_field(step, "use_regex", true)) add<RuleSplit>(find_pretokenizer("gpt-2")->stages[0], Behavior::kIsolated);
     if (last) {
       plan.byte_level = true;
@@ -293,7 +290,6 @@ class Reader {
     if (!prepend)
       return fail(ErrorCode::kUnsupported, "{}: prepend_scheme \"{}\" is not one that anedvd knows", where_,
                   visible(scheme));
-    plan.space_prefix = plan.space_prefix || *prepend != Metaspace::Prepend::kNever;
     add<Metaspace>(string_field(step, "replacement", "▁"), *prepend, bool_field(step, "split", true));
     return {};
   }

@@ -32,7 +32,6 @@ struct PreTokenizerPlan {
   // (byte_level); further in front it has to rewrite the text (mapped), because later steps look at the rewritten characters.
   bool byte_level = false;
   bool mapped = false;
-  bool space_prefix = false;  // some step puts a space before the text: an answer's first space is not part of it
 };
 
 // `description` is the JSON value, null for none. kUnsupported names the type that anedvd lacks; kBadFile a broken description.

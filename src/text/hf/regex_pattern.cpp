@@ -29,48 +29,99 @@ std::string script_property(std::string_view rest) {
   return fmt::format("{{{}sc:{}}}", negated ? "^" : "", name);
 }
 
-// PCRE2's \s has a character (U+180E) that White_Space lacks.
-std::string bridged(std::string_view expression) {
-  std::string out;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    if (expression[i] != '\\' || i + 1 == expression.size()) {
-      out.push_back(expression[i]);
-      continue;
-    }
-    const char escaped = expression[++i];
-    if (escaped == 's') {
-      out.append("\\p{White_Space}");
-    } else if (escaped == 'S') {
-      out.append("\\P{White_Space}");
-    } else {
-      out.push_back('\\');
-      out.push_back(escaped);
-      const std::string script = escaped == 'p' || escaped == 'P' ? script_property(expression.substr(i + 1)) : "";
-      if (!script.empty()) {
-        out.append(script);
-        i = expression.find('}', i);
-      }
-    }
-  }
-  return out;
-}
+// Oniguruma's \w; PCRE2's has no marks and more numbers.
+constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 
-// && inside a bracketed class.
-bool has_intersection(std::string_view expression) {
-  bool inside = false;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    if (expression[i] == '\\') {
-      ++i;
-    } else if (expression[i] == '[') {
-      inside = true;
-    } else if (expression[i] == ']') {
-      inside = false;
-    } else if (inside && expression.substr(i).starts_with("&&")) {
-      return true;
+struct PosixClass {
+  std::string_view name, members;
+};
+constexpr PosixClass kPosixClasses[] = {{"[:alpha:]", R"(\p{Alphabetic})"},
+                                        {"[:alnum:]", R"(\p{Alphabetic}\p{Nd})"},
+                                        {"[:digit:]", R"(\p{Nd})"},
+                                        {"[:space:]", R"(\p{White_Space})"},
+                                        {"[:upper:]", R"(\p{Uppercase})"},
+                                        {"[:lower:]", R"(\p{Lowercase})"},
+                                        {"[:word:]", kWord},
+                                        {"[:punct:]", R"(\p{P}\p{S})"}};
+
+// An expression written for Oniguruma as one for PCRE2. Fails on what has no counterpart.
+class Bridge {
+ public:
+  Result<std::string> read(std::string_view expression, std::string_view where) {
+    for (size_t i = 0; i < expression.size();) {
+      const std::string_view rest = expression.substr(i);
+      const size_t length = inside_ ? read_in_class(rest) : read_outside(rest);
+      if (length == 0) {
+        return fail(ErrorCode::kUnsupported, "{}: a pattern has a part that anedvd cannot read, at its byte {}: {}",
+                    where, i, visible(expression));
+      }
+      i += length;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  size_t put(std::string_view text, size_t length) {
+    out_.append(text);
+    return length;
+  }
+
+  size_t read_outside(std::string_view rest) {
+    if (rest.front() == '[') {
+      inside_ = true;
+      // A bracket right at the start of a class is one of its members.
+      const size_t length = rest.starts_with("[^") ? 2 : 1;
+      const bool member = rest.substr(length).starts_with(']');
+      return put(rest.substr(0, length + member), length + member);
+    }
+    if (rest.front() != '\\' || rest.size() < 2) return put(rest.substr(0, 1), 1);
+    switch (rest[1]) {
+      case 'w': return put(fmt::format("[{}]", kWord), 2);
+      case 'W': return put(fmt::format("[^{}]", kWord), 2);
+      case 'b': return put(fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWord), 2);
+      case 'B': return put(fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWord), 2);
+      case 'h': return put("[0-9a-fA-F]", 2);
+      default: return read_escape(rest);
     }
   }
-  return false;
-}
+
+  size_t read_in_class(std::string_view rest) {
+    if (rest.starts_with("&&")) return 0;  // an intersection, which PCRE2 reads as two characters
+    for (const PosixClass& posix : kPosixClasses) {
+      if (rest.starts_with(posix.name)) return put(posix.members, posix.name.size());
+    }
+    if (rest.front() == '[') {
+      // A class in a class adds its members; PCRE2 has no such thing, but nor does it need the brackets.
+      ++nested_;
+      return rest.starts_with("[^") ? 0 : 1;
+    }
+    if (rest.front() == ']' && nested_ > 0) {
+      --nested_;
+      return 1;
+    }
+    if (rest.front() == ']') inside_ = false;
+    if (rest.front() != '\\' || rest.size() < 2) return put(rest.substr(0, 1), 1);
+    switch (rest[1]) {
+      case 'w': return put(kWord, 2);
+      case 'W': return 0;
+      case 'h': return put("0-9a-fA-F", 2);
+      default: return read_escape(rest);
+    }
+  }
+
+  // \s, properties and everything that means the same.
+  size_t read_escape(std::string_view rest) {
+    if (rest[1] == 's') return put("\\p{White_Space}", 2);
+    if (rest[1] == 'S') return put("\\P{White_Space}", 2);
+    const std::string script = rest[1] == 'p' || rest[1] == 'P' ? script_property(rest.substr(2)) : "";
+    out_.append(rest.substr(0, 2));
+    return script.empty() ? 2 : put(script, rest.find('}') + 1);
+  }
+
+  bool inside_ = false;
+  int nested_ = 0;  // classes open inside the class
+  std::string out_;
+};
 
 }  // namespace
 
@@ -88,11 +139,7 @@ struct RegexPattern::Code {
 };
 
 Result<RegexPattern> RegexPattern::compile(std::string_view expression, std::string_view where) {
-  if (has_intersection(expression)) {
-    return fail(ErrorCode::kUnsupported, "{}: a pre-tokenizer pattern uses &&, which anedvd cannot read: {}", where,
-                visible(expression));
-  }
-  const std::string pattern = bridged(expression);
+  ANEDVD_TRY(const std::string pattern, Bridge().read(expression, where));
   int error = 0;
   PCRE2_SIZE at = 0;
   const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;

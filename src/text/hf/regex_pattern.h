@@ -1,7 +1,8 @@
 // A regular expression of a tokenizer.json, through PCRE2.
 //
-// The files are written for Oniguruma. What differs and matters is bridged: classes are Unicode's, \s is White_Space, ^ and $ match at
-// lines. Class intersections (&&), which PCRE2 reads as characters, are refused.
+// The files are written for Oniguruma. What differs is bridged: \s is White_Space, \w has marks and \b follows it, [:alpha:] is the
+// Alphabetic property, script names mean Script, ^ and $ match at lines. Class intersections (&&) and negated classes in classes are
+// refused.
 #pragma once
 
 #include <memory>
