@@ -1,0 +1,55 @@
+// What compiles and runs programs behind the stand-in's classes: it sees the folder on disk as the compiler service does, never what wrote it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace standin {
+
+// An NSError to be.
+struct Failure {
+  std::string domain;
+  long code = 0;
+  std::string words;
+  std::optional<unsigned> status;
+};
+
+struct TensorInfo {
+  std::string name;  // outputs without "@output"
+  long long channels = 0, width = 0;
+  long long row_stride() const { return (width * 2 + 63) / 64 * 64; }
+  long long bytes() const { return row_stride() * channels; }
+};
+
+struct BoundTensor {
+  int symbol = 0;
+  std::span<std::byte> memory;
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+  // In symbol order, which is not the text's: sorted by name.
+  virtual const std::vector<TensorInfo>& inputs() const = 0;
+  virtual const std::vector<TensorInfo>& outputs() const = 0;
+  virtual std::optional<Failure> evaluate(std::span<const BoundTensor> inputs,
+                                          std::span<const BoundTensor> outputs) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::optional<Failure> compile(const std::string& hex, const std::filesystem::path& folder) = 0;
+  virtual bool is_compiled(const std::string& hex) const = 0;
+  virtual std::unique_ptr<Program> load(const std::string& hex, std::optional<Failure>& failure) = 0;
+};
+
+// A few operations on [1, C, 1, W] halves with a MIL reader of its own: enough to see that text, weight file, strides and binding arrive.
+std::unique_ptr<Backend> make_tiny_backend();
+
+}  // namespace standin
