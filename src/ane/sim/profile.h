@@ -81,6 +81,7 @@ struct Profile {
   int max_loaded = 126;                              // at a time, machine-wide
 
   bool one_weight_file = true;
+  bool newer_codes = true;      // error codes of macOS 27
   bool equal_surfaces = false;  // inputs all of one size, outputs all of one size, else 0x1d
   int64_t minimum_surface = 0;  // bytes, else 0x1d
   bool rows_by_max = false;     // RowStride = max(64, W · 2) in place of rounding up to 64

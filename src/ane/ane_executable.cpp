@@ -1,0 +1,186 @@
+#include "ane/ane_executable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "base/log.h"
+
+namespace anedvd {
+namespace {
+
+uint64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
+  return uint64_t(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+}
+
+std::vector<int> ops_of(const AnePart& part) {
+  return part.program != nullptr ? part.spec.ops : std::vector<int>{part.host_op};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AneExecutable>> AneExecutable::make(Plan plan, const Partition& partition, TensorFinder find,
+                                                           AneDevice& device, HostOps& host) {
+  check_plan(plan);
+  std::unique_ptr<AneExecutable> made(new AneExecutable(std::move(plan), std::move(find), device, host));
+  ANEDVD_TRY(made->parts_, device.compile(made->plan_, partition, made->find_));
+  std::vector<int> host_ops;
+  for (const AnePart& part : made->parts_)
+    if (part.program == nullptr) host_ops.push_back(part.host_op);
+  ANEDVD_TRY_VOID(host.prepare(host_ops));
+  made->share_rows();
+  made->find_tail();
+  return made;
+}
+
+// Gives every value rows; values of one size whose lives do not meet share them. A program's inner values live while it runs: the host may have to
+// do its work.
+void AneExecutable::share_rows() {
+  std::vector<size_t> last_part(plan_.values.size(), 0);
+  for (size_t i = 0; i < parts_.size(); ++i)
+    for (const int op : ops_of(parts_[i])) {
+      last_part[size_t(plan_.ops[size_t(op)].out)] = std::max(last_part[size_t(plan_.ops[size_t(op)].out)], i);
+      for (const ValueId in : plan_.ops[size_t(op)].in)
+        if (in >= 0) last_part[size_t(in)] = i;
+    }
+  last_part[size_t(plan_.logits)] = parts_.size();
+  values_.assign(plan_.values.size(), nullptr);
+  std::map<int, std::vector<float*>> free;  // by dim
+  std::vector<ValueId> living;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    for (const int op : ops_of(parts_[i])) {
+      const ValueId out = plan_.ops[size_t(op)].out;
+      if (values_[size_t(out)] != nullptr) continue;  // another slice of it
+      const int dim = plan_.values[size_t(out)].dim;
+      if (free[dim].empty()) {
+        rows_.emplace_back(size_t(dim) * size_t(max_columns()));
+        free[dim].push_back(rows_.back().data());
+      }
+      values_[size_t(out)] = free[dim].back();
+      free[dim].pop_back();
+      living.push_back(out);
+    }
+    std::erase_if(living, [&](ValueId value) {
+      if (last_part[size_t(value)] > i) return false;
+      free[plan_.values[size_t(value)].dim].push_back(values_[size_t(value)]);
+      return true;
+    });
+  }
+}
+
+void AneExecutable::find_tail() {
+  for (size_t i = 0; i < parts_.size(); ++i)
+    for (const int op : ops_of(parts_[i]))
+      if (plan_.ops[size_t(op)].kind == OpKind::kAttention) tail_ = i + 1;
+  std::vector<bool> is_early(plan_.values.size(), false);
+  for (size_t i = 0; i < tail_; ++i)
+    for (const int op : ops_of(parts_[i])) is_early[size_t(plan_.ops[size_t(op)].out)] = true;
+  for (size_t i = tail_; i < parts_.size(); ++i)
+    for (const int op : ops_of(parts_[i]))
+      for (const ValueId in : plan_.ops[size_t(op)].in)
+        if (in >= 0 && is_early[size_t(in)] &&
+            std::find(live_at_tail_.begin(), live_at_tail_.end(), in) == live_at_tail_.end())
+          live_at_tail_.push_back(in);
+}
+
+void AneExecutable::take(std::span<const Slice> slices) {
+  columns_.clear();
+  wanted_.clear();
+  for (int s = 0; s < int(slices.size()); ++s) {
+    const Slice& slice = slices[size_t(s)];
+    for (int i = 0; i < int(slice.tokens.size()); ++i) {
+      const bool is_last = i + 1 == int(slice.tokens.size());
+      if (slice.want_all_logits || (is_last && slice.want_last_logits)) wanted_.push_back(int(columns_.size()));
+      columns_.push_back({s, slice.first_position + i, slice.tokens[size_t(i)]});
+    }
+  }
+  ANEDVD_CHECK(!columns_.empty() && int(columns_.size()) <= max_columns(), "{} columns in a step of at most {}",
+               columns_.size(), max_columns());
+}
+
+// Behind the last attention no column needs another: those that nobody asked for stop here.
+void AneExecutable::keep_wanted_columns() {
+  if (wanted_.size() == columns_.size()) return;
+  for (size_t i = 0; i < wanted_.size(); ++i) columns_[i] = columns_[size_t(wanted_[i])];
+  columns_.resize(wanted_.size());
+  for (const ValueId value : live_at_tail_) {
+    const int64_t dim = plan_.values[size_t(value)].dim;
+    for (size_t i = 0; i < wanted_.size(); ++i)  // ascending: a row never overwrites one still to be read
+      if (wanted_[i] != int(i))
+        std::copy_n(values_[size_t(value)] + wanted_[i] * dim, dim, values_[size_t(value)] + int64_t(i) * dim);
+  }
+}
+
+Result<> AneExecutable::run_host_op(int op, const HostStep& step) {
+  const auto start = std::chrono::steady_clock::now();
+  ANEDVD_TRY_VOID(host_.run(op, step, values_));
+  const uint64_t time = nanoseconds_since(start);
+  statistics_.host_nanoseconds += time;
+  device_.driver().host_worked(time);
+  return {};
+}
+
+Result<> AneExecutable::run_on_host(const ProgramSpec& spec, const HostStep& step) {
+  // A slice's linear is computed whole: rows that other slices wrote are written again with the same meaning.
+  ANEDVD_TRY_VOID(host_.prepare(spec.ops));
+  for (const int op : spec.ops) ANEDVD_TRY_VOID(run_host_op(op, step));
+  return {};
+}
+
+Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
+  for (int attempt = 1;; ++attempt) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto done = part.program->run(values_, int(step.columns.size()), plan_, device_.options().patience,
+                                        device_.counters().evaluate_retries);
+    statistics_.device_nanoseconds += nanoseconds_since(start);
+    ++statistics_.evaluations;
+    if (done) break;
+    ++statistics_.failures;
+    statistics_.last_failure = words_of(done.error());
+    const FailureKind kind = kind_of(done.error());
+    const std::string ops = fmt::format("{} operations, {} first", part.program->mil().ops.size(),
+                                        part.program->mil().ops.empty() ? "none" : part.program->mil().ops[0]);
+    warn("ane: a program failed ({}): {}", ops, statistics_.last_failure);
+    if (kind == FailureKind::kTimeout && attempt == 1) {
+      part.program.reset();  // unloads it: two of a kind would share a name
+      if (auto anew = device_.rebuild(plan_, part.spec, find_)) {
+        part.program = std::move(*anew);
+        continue;
+      }
+    }
+    part.program.reset();
+    return {};
+  }
+  statistics_.simulated_nanoseconds += part.program->simulated_nanoseconds();
+  return {};
+}
+
+Result<> AneExecutable::run(std::span<const Slice> slices) {
+  take(slices);
+  ++statistics_.steps;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (i == tail_) {
+      keep_wanted_columns();
+      if (columns_.empty()) return {};
+    }
+    AnePart& part = parts_[i];
+    const HostStep step{slices, columns_};
+    if (part.program == nullptr && part.host_op >= 0) {
+      ANEDVD_TRY_VOID(run_host_op(part.host_op, step));
+      continue;
+    }
+    if (part.program != nullptr) ANEDVD_TRY_VOID(run_program(part, step));
+    const bool overflowed = part.program != nullptr && part.program->overflowed();
+    statistics_.overflowed += overflowed ? 1 : 0;
+    if (part.program == nullptr || overflowed) ANEDVD_TRY_VOID(run_on_host(part.spec, step));
+    if (observer_ && part.program != nullptr) observer_(part, values_, int(columns_.size()));
+  }
+  return {};
+}
+
+std::span<const float> AneExecutable::logits(int i) const {
+  return {values_[size_t(plan_.logits)] + int64_t(i) * plan_.vocab, size_t(plan_.vocab)};
+}
+
+}  // namespace anedvd
