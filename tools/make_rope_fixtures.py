@@ -88,10 +88,17 @@ CASES = [
         },
     ),
     (
-        "yarn whose borders meet",
+        "yarn whose borders cross",
         {
             "max_position_embeddings": 8,
             "rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4},
+        },
+    ),
+    (
+        "yarn whose borders meet",
+        {
+            "max_position_embeddings": 8,
+            "rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 6},
         },
     ),
     (
