@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 
 #include "text/unicode.h"
 
@@ -68,7 +67,8 @@ void UnigramModel::encode_word(std::string_view word, WordScratch&, std::vector<
     pieces.emplace_back(word.substr(best[end].start, end - best[end].start), best[end].token);
   }
   bool after_unknown = false;
-  for (const auto& [text, token] : std::views::reverse(pieces)) {
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+    const auto& [text, token] = *piece;
     if (token == kUnknown) {
       append_unknown(text, after_unknown, out);
     } else {
