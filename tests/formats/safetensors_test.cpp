@@ -10,6 +10,7 @@
 namespace anedvd {
 namespace {
 
+// Views borrow from `bytes`: a test that reads values keeps them.
 Result<SafetensorsContents> read(const std::string& bytes) {
   return read_safetensors(std::as_bytes(std::span(bytes)), "m.safetensors");
 }
@@ -91,12 +92,13 @@ TEST(Safetensors, TypesAreTheOnesOfTheFormat) {
 }
 
 TEST(Safetensors, AHeaderInAnotherOrderThanTheDataIsHonest) {
-  const auto contents = read(SafetensorsBuilder()
-                                 .floats("a", {1}, {1})
-                                 .floats("b", {2}, {2, 3})
-                                 .floats("c", {1}, {4})
-                                 .reverse_header()
-                                 .bytes());
+  const std::string bytes = SafetensorsBuilder()
+                                .floats("a", {1}, {1})
+                                .floats("b", {2}, {2, 3})
+                                .floats("c", {1}, {4})
+                                .reverse_header()
+                                .bytes();
+  const auto contents = read(bytes);
   ASSERT_TRUE(contents) << contents.error().message;
   ASSERT_EQ(contents->tensors.size(), 3u);
   EXPECT_EQ(contents->tensors[0].name, "a");
@@ -242,9 +244,10 @@ TEST(Safetensors, DataNeedNotBeAligned) {
   const float value = 1.5f;
   std::string data = "z";
   data.append(reinterpret_cast<const char*>(&value), 4);
-  const auto contents = read(with_header(
+  const std::string bytes = with_header(
       R"({"b":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"w":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
-      data));
+      data);
+  const auto contents = read(bytes);
   ASSERT_TRUE(contents) << contents.error().message;
   std::vector<float> out(1);
   dequantize(contents->tensors[1], 0, 1, out);
