@@ -1,0 +1,110 @@
+// Random plans: our text and file, read by the simulator's own parser, give what the plan says.
+#include <gtest/gtest.h>
+
+#include "ane/ane_device.h"
+#include "ane/plan_fixture.h"
+#include "ane/sim/sim_driver.h"
+
+namespace anedvd {
+namespace {
+
+sim::Profile plain_profile() {
+  sim::Profile profile = *sim::profile_named("a18pro-27");
+  profile.numerics = {.accumulator = sim::Accumulator::kPlain, .table_activations = false, .ties_up = false};
+  profile.cost.noise = 0;
+  return profile;
+}
+
+// A random straight program with one input: linears with and without bias, elementwise steps, whole norms.
+ProgramSpec random_program(PlanFixture& fixture, std::mt19937& random) {
+  fixture.embed(4, 24 + int(random() % 3) * 8);
+  std::vector<ValueId> values = {0};
+  int weights = 0;
+  const auto pick = [&] { return values[random() % values.size()]; };
+  const auto same_dim = [&](ValueId like) {
+    for (int tries = 0; tries < 20; ++tries)
+      if (const ValueId other = pick(); fixture.dim(other) == fixture.dim(like)) return other;
+    return like;
+  };
+  for (int i = 0; i < 8; ++i) {
+    const ValueId x = i == 0 ? 0 : pick();
+    switch (random() % 9) {
+      case 0: values.push_back(fixture.one(OpKind::kSilu, x)); break;
+      case 1: values.push_back(fixture.one(OpKind::kGeluTanh, x)); break;
+      case 2: values.push_back(fixture.one(OpKind::kSoftCap, x, 4)); break;
+      case 3: values.push_back(fixture.one(OpKind::kScale, x, 0.375f)); break;
+      case 4: values.push_back(fixture.two(OpKind::kAdd, x, same_dim(x))); break;
+      case 5:
+        values.push_back(fixture.norm(x));
+        weights += 2;
+        break;
+      default: values.push_back(fixture.linear(x, 16 + int(random() % 5) * 12, random() % 2 == 0)); weights += 2;
+    }
+    if (weights > 10) break;
+  }
+  values.push_back(fixture.linear(values.back(), 20));
+  fixture.plan.logits = values.back();
+  ProgramSpec spec;
+  spec.inputs = {0};
+  for (int i = 1; i < int(fixture.plan.ops.size()); ++i) spec.ops.push_back(i);
+  // What nobody reads leaves the program: every result must be live.
+  for (const int i : spec.ops) {
+    const ValueId out = fixture.plan.ops[size_t(i)].out;
+    bool is_read = false;
+    for (const Op& op : fixture.plan.ops) is_read = is_read || op.in[0] == out || op.in[1] == out;
+    if (!is_read || random() % 4 == 0) spec.outputs.push_back(out);
+  }
+  return spec;
+}
+
+class RandomPrograms : public testing::TestWithParam<int> {};
+
+TEST_P(RandomPrograms, AgreeWithTheirPlan) {
+  std::mt19937 random{uint32_t(GetParam())};
+  PlanFixture fixture{uint32_t(GetParam()) + 1000};
+  const ProgramSpec spec = random_program(fixture, random);
+  const int width = GetParam() % 3 == 0 ? 33 : 64, columns = 3;
+  const Dialect dialect = GetParam() % 2 == 0 ? Dialect::kTerse : Dialect::kVerbose;
+  MilProgram mil = write_mil(fixture.plan, spec, {dialect, width});
+
+  auto driver = *sim::SimDriver::make(plain_profile());
+  auto weights = write_weights(mil, fixture.finder(), driver->scratch_folder());
+  ASSERT_TRUE(weights) << weights.error().message;
+  auto staged = driver->stage(mil.text, std::move(*weights), DictionaryContent::kDigest);
+  ASSERT_TRUE(staged) << words_of(staged.error());
+  const auto compiled = (*staged)->compile();
+  ASSERT_TRUE(compiled) << words_of(compiled.error()) << "\n" << mil.text;
+  auto loaded = (*staged)->load();
+  ASSERT_TRUE(loaded);
+  auto program = AneProgram::make(*driver, std::move(*loaded), std::move(mil), width, "test");
+  ASSERT_TRUE(program) << program.error().message;
+
+  std::vector<std::vector<float>> rows;
+  std::vector<float*> got, want;
+  for (int copy = 0; copy < 2; ++copy)
+    for (const Value& value : fixture.plan.values) {
+      rows.emplace_back(size_t(value.dim * columns));
+      (copy == 0 ? got : want).push_back(rows.back().data());
+    }
+  std::normal_distribution<float> normal(0, 1);
+  for (int i = 0; i < fixture.dim(0) * columns; ++i)
+    got[0][i] = want[0][i] = half_to_float(float_to_half(normal(random)));
+  int64_t retries = 0;
+  const auto ran = (*program)->run(got, columns, fixture.plan, {}, retries);
+  ASSERT_TRUE(ran) << words_of(ran.error());
+
+  ScalarHostOps reference(fixture, true);
+  const std::vector<HostColumn> at(size_t(columns), HostColumn{});
+  for (const int op : spec.ops) ASSERT_TRUE(reference.run(op, {{}, at}, want));
+  for (const ValueId out : spec.outputs) {
+    const auto count = size_t(fixture.dim(out) * columns);
+    // Each step may differ by an fp16 unit (5e-4) where sums are rounded in another order; eight steps amplify it.
+    EXPECT_LT(relative_error({got[size_t(out)], count}, {want[size_t(out)], count}), 6e-3) << "value " << out << "\n"
+                                                                                           << (*program)->mil().text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0, 60));
+
+}  // namespace
+}  // namespace anedvd
