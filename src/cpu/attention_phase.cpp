@@ -13,6 +13,8 @@ namespace {
 constexpr int kColumnBlock = 16;  // columns of one item when columns are many
 constexpr int kChunkPages = kAttentionChunk / kPageTokens;
 
+int sink_records(const PlanAttention& attention) { return attention.sinks >= 0 ? 1 : 0; }
+
 class AttentionRunner {
  public:
   AttentionRunner(StepState& state, const Mode& mode, const Op& op, int thread, int threads)
@@ -93,8 +95,22 @@ class AttentionRunner {
       for (int c = first; c < last; ++c)
         if (position(c) / kAttentionChunk == chunk) append(c, head);
     scratch_.queries.clear();
-    for (int c = first; c < last; ++c) add_queries(c, head, chunk, narrow_record(c, head, chunk), record_stride());
+    for (int c = first; c < last; ++c) {
+      add_queries(c, head, chunk, narrow_record(c, head, chunk), record_stride());
+      if (position(c) / kAttentionChunk == chunk) put_sinks(head, narrow_record(c, head, chunk + 1));
+    }
     run_chunk(last - 1, head, chunk);
+  }
+
+  // A sink is one more chunk: its logit is the largest score, its sum 1, its values 0. `record`: that of the KV head's first query head.
+  void put_sinks(int kv_head, float* record) const {
+    if (attention_.sinks < 0) return;
+    const float* sinks = state_.weights.vector(attention_.sinks) + kv_head * group_;
+    for (int g = 0; g < group_; ++g, record += records_of_head() * record_stride()) {
+      std::fill(record, record + padded_, 0.0f);
+      record[padded_] = sinks[g];
+      record[padded_ + 1] = 1;
+    }
   }
 
   int64_t record_stride() const { return record_floats(padded_); }
@@ -141,7 +157,7 @@ class AttentionRunner {
   void attend_block(int first, int last, int head) {
     const int begin_chunk = visible_chunks(attention_, position(first)).first;
     const int end_chunk = visible_chunks(attention_, position(last - 1)).last;
-    block_chunks_ = end_chunk - begin_chunk;
+    block_chunks_ = end_chunk - begin_chunk + sink_records(attention_);
     const int64_t per_column = int64_t(group_) * block_chunks_ * record_stride();
     const auto needed = size_t(per_column * (last - first));
     if (scratch_.records.size() < needed) scratch_.records.resize(needed);
@@ -157,10 +173,11 @@ class AttentionRunner {
     }
     for (int c = first; c < last; ++c) {
       const ChunkRange seen = visible_chunks(attention_, position(c));
+      put_sinks(head, record_of(c, seen.last - seen.first));
       float* out = row_of(state_, mode_, op_.out, thread_, c) + head * group_ * attention_.head_dim;
       for (int g = 0; g < group_; ++g)
         state_.kernels->attention_merge(record_of(c, 0) + g * block_chunks_ * record_stride(), record_stride(),
-                                        seen.last - seen.first, attention_.head_dim, padded_,
+                                        seen.last - seen.first + sink_records(attention_), attention_.head_dim, padded_,
                                         out + g * attention_.head_dim);
     }
   }
@@ -202,8 +219,8 @@ void merge_attention(StepState& state, const Mode& mode, const Op& op, int threa
   for (int head = 0; head < attention.heads; ++head) {
     const float* records = state.records.data() +
                            (int64_t(column) * attention.heads + head) * state.record_chunks * record_floats(padded_dim);
-    state.kernels->attention_merge(records, record_floats(padded_dim), seen.last - seen.first, attention.head_dim,
-                                   padded_dim, out + head * attention.head_dim);
+    state.kernels->attention_merge(records, record_floats(padded_dim), seen.last - seen.first + sink_records(attention),
+                                   attention.head_dim, padded_dim, out + head * attention.head_dim);
   }
 }
 

@@ -37,9 +37,20 @@ void run_op(StepState& state, const Mode& mode, const Op& op, int thread, int co
     case OpKind::kSilu: kernels.silu(in(0), dim, out); break;
     case OpKind::kGeluTanh: kernels.gelu(in(0), dim, out); break;
     case OpKind::kSoftCap: kernels.softcap(in(0), op.param, dim, out); break;
+    case OpKind::kSlice: std::memcpy(out, in(0) + op.spec, size_t(dim) * sizeof(float)); break;
+    case OpKind::kGateBy: {
+      // sigmoid(x) is the softmax of (x, 0).
+      const float pair[2] = {in(1)[0], 0};
+      float share[2];
+      kernels.softmax(pair, 2, share);
+      kernels.scale(in(0), share[0], dim, out);
+      break;
+    }
     case OpKind::kRope: rotate(state, op, state.columns[size_t(column)].position, dim, in(0), out); break;
     case OpKind::kLinear:
-    case OpKind::kAttention: ANEDVD_CHECK(false, "{} is no column step", op_name(op.kind));
+    case OpKind::kAttention:
+    case OpKind::kShortConv:
+    case OpKind::kMoe: ANEDVD_CHECK(false, "{} is no column step", op_name(op.kind));
   }
 }
 

@@ -20,6 +20,11 @@ class CpuExecutable : public Executable {
     state_.lowered = lower(plan_);
     ANEDVD_TRY(state_.kernels, select_kernels());
     ANEDVD_TRY(state_.weights, Weights::load(plan_, state_.lowered, find, exact, pool_));
+    for (const PlanMoe& moe : plan_.moes) {
+      ANEDVD_TRY(ExpertWeights experts, ExpertWeights::load(plan_, moe, find, exact, pool_.threads()));
+      state_.experts.push_back(std::move(experts));
+    }
+    state_.moe.reserve(plan_, max_columns_);
     for (const PlanRope& rope : plan_.ropes) state_.ropes.emplace_back(rope);
     ANEDVD_TRY(state_.shared, make_buffers(max_columns_));
     for (int thread = 0; thread < pool_.threads(); ++thread) {
@@ -95,7 +100,8 @@ class CpuExecutable : public Executable {
 
   void reserve_records() {
     // In steps of 8 chunks (1,024 positions), so that decoding does not grow them token by token.
-    const int chunks = (state_.max_position + kAttentionChunk - 1) / kAttentionChunk;
+    // One more than the chunks: a sink's record.
+    const int chunks = (state_.max_position + kAttentionChunk - 1) / kAttentionChunk + 1;
     if (chunks <= state_.record_chunks && !state_.records.empty()) return;
     state_.record_chunks = (chunks + 7) / 8 * 8;
     int64_t largest = 0;
@@ -127,6 +133,12 @@ class CpuExecutable : public Executable {
         if (!mode.narrow && !before_attention) pool_.barrier();
       } else if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
         run_linear(state_, mode, *linear, thread);
+        pool_.barrier();
+      } else if (const auto* conv = std::get_if<ConvPhase>(&phase)) {
+        run_conv(state_, mode, plan_.ops[size_t(conv->op)], thread, threads);
+        pool_.barrier();
+      } else if (const auto* moe = std::get_if<MoePhase>(&phase)) {
+        run_moe(state_, mode, plan_.ops[size_t(moe->op)], thread, pool_);
         pool_.barrier();
       } else {
         const Op& op = plan_.ops[size_t(std::get<AttentionPhase>(phase).op)];
@@ -182,6 +194,7 @@ Result<CpuProgram> compile_for_cpu(const Plan& plan, const KvLayout& layout, con
   ANEDVD_TRY_VOID(executable->prepare(find, options.exact));
   CpuProgram program;
   program.packed_bytes = executable->state().weights.packed_bytes();
+  for (const ExpertWeights& experts : executable->state().experts) program.packed_bytes += experts.packed_bytes();
   program.simd = executable->state().kernels->words;
   program.executable = std::move(executable);
   return program;

@@ -23,7 +23,18 @@ class Lowering {
         case OpKind::kAttention:
           flush_columns(-1);
           result_.phases.emplace_back(AttentionPhase{int(i)});
-          result_.tail = result_.phases.size();
+          end_of_cache_writes();
+          ++i;
+          break;
+        case OpKind::kShortConv:
+          flush_columns(-1);
+          result_.phases.emplace_back(ConvPhase{int(i)});
+          end_of_cache_writes();
+          ++i;
+          break;
+        case OpKind::kMoe:
+          quantize_for(plan_.ops[i].in[0]);
+          result_.phases.emplace_back(MoePhase{int(i)});
           ++i;
           break;
         default: pending_.push_back(int(i++));
@@ -40,6 +51,17 @@ class Lowering {
   void flush_columns(ValueId quantized) {
     result_.phases.emplace_back(ColumnPhase{pending_, quantized});
     pending_.clear();
+    quantized_ = quantized;
+  }
+
+  // A value that was quantised last, for another reader, is there still.
+  void quantize_for(ValueId input) {
+    if (!pending_.empty() || quantized_ != input) flush_columns(input);
+  }
+
+  void end_of_cache_writes() {
+    result_.tail = result_.phases.size();
+    quantized_ = -1;
   }
 
   // The linears from i on that share an input, and the elementwise steps that can be fused. Returns the index behind them.
@@ -61,7 +83,7 @@ class Lowering {
         phase.after.emplace_back(op(i).kind, op(i).param);
         phase.outputs = {op(i).out};
       }
-    flush_columns(phase.input);
+    quantize_for(phase.input);
     result_.phases.emplace_back(std::move(phase));
     return i;
   }
@@ -113,16 +135,24 @@ class Lowering {
       if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
         use(linear->input);
         for (ValueId out : linear->outputs) define(out, false);
+      } else if (const auto* attention = std::get_if<AttentionPhase>(&phase)) {
+        take_op(op(size_t(attention->op)), true, use, define);
+      } else if (const auto* conv = std::get_if<ConvPhase>(&phase)) {
+        take_op(op(size_t(conv->op)), false, use, define);
       } else {
-        const Op& attention = op(size_t(std::get<AttentionPhase>(phase).op));
-        for (ValueId in : attention.in) use(in);
-        define(attention.out, true);
+        take_op(op(size_t(std::get<MoePhase>(phase).op)), false, use, define);
       }
       ++tick;
     }
     place(born, dies);
     for (size_t v = 0; v < values; ++v)
       if (born[v] >= 0 && born[v] < tail_tick && dies[v] >= tail_tick) result_.live_at_tail.push_back(ValueId(v));
+  }
+
+  template <class Use, class Define>
+  static void take_op(const Op& op, bool from_columns, Use use, Define define) {
+    for (ValueId in : op.in) use(in);
+    define(op.out, from_columns);
   }
 
   void place(const std::vector<int>& born, const std::vector<int>& dies) {
@@ -147,6 +177,7 @@ class Lowering {
   const Plan& plan_;
   std::vector<int> uses_;
   std::vector<int> pending_;
+  ValueId quantized_ = -1;  // the value whose int8 form the threads hold; −1: none
   Lowered result_;
 };
 

@@ -32,11 +32,22 @@ struct AttentionPhase {
   int op = -1;
 };
 
-using Phase = std::variant<ColumnPhase, LinearPhase, AttentionPhase>;
+// A short convolution: threads share the channels, each goes through all columns.
+struct ConvPhase {
+  int op = -1;
+};
+
+// A mixture of experts: has its own barriers (moe_phase.cpp).
+struct MoePhase {
+  int op = -1;
+};
+
+using Phase = std::variant<ColumnPhase, LinearPhase, AttentionPhase, ConvPhase, MoePhase>;
 
 struct Lowered {
   std::vector<Phase> phases;
-  size_t tail = 0;  // first phase after the last attention: only columns whose logits are wanted go on from there
+  size_t tail =
+      0;  // first phase after the last that writes to the cache: only columns whose logits are wanted go on from there
   std::vector<int> buffer;         // for each value: which buffer holds it; −1: never stored
   std::vector<int> buffer_floats;  // size of each buffer, floats a column, a multiple of 16
   std::vector<bool>

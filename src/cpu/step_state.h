@@ -5,6 +5,7 @@
 
 #include "base/machine/huge_buffer.h"
 #include "base/machine/spin_pool.h"
+#include "cpu/expert_weights.h"
 #include "cpu/kernels/kernel_table.h"
 #include "cpu/phases.h"
 #include "cpu/rope_table.h"
@@ -27,7 +28,34 @@ struct BufferSet {
   int32_t* sum = nullptr;
 };
 
+// A thread's own buffers of a mixture of experts: what it computes of one expert, and the pairs (column, expert) in order.
+struct MoeScratch {
+  std::vector<int> first, next, pairs;  // pairs of expert e: [first[e], first[e + 1]), as column · used + rank
+  std::vector<uint8_t> taken;
+  std::vector<float> shares, gate, up, outer, row;
+  std::vector<float> x;
+  std::vector<int8_t> q;
+  std::vector<float> scale;
+  std::vector<int32_t> sum;
+};
+
+// What the threads share of a mixture of experts. Rows are pairs in the order of MoeScratch::pairs.
+struct MoeBuffers {
+  std::vector<int> chosen;    // [columns][used]
+  std::vector<float> weight;  // the same
+  std::vector<float> inner;   // [pairs][inner_floats]
+  std::vector<int8_t> q;      // inner activations as int8: [pairs][width], scales and sums by block
+  std::vector<float> scale;
+  std::vector<int32_t> sum;
+
+  void reserve(const Plan& plan, int columns);
+};
+
+// Floats of one pair's inner activations: whole blocks.
+int64_t inner_floats(int ffn_width);
+
 struct ThreadScratch {
+  MoeScratch moe;
   std::vector<float> rows;     // a dequantised row; panels of a gate
   std::vector<float> scores;   // kAttentionTile × kAttentionChunk
   std::vector<float> records;  // partial results of the queries of one attention item
@@ -51,7 +79,9 @@ struct StepState {
   Lowered lowered;
   const KernelTable* kernels = nullptr;
   Weights weights;
+  std::vector<ExpertWeights> experts;  // by index into Plan::moes
   std::vector<RopeTable> ropes;
+  MoeBuffers moe;
 
   BufferSet shared;
   std::vector<BufferSet> own;          // by thread
@@ -87,6 +117,9 @@ void run_columns(StepState& state, const Mode& mode, const ColumnPhase& phase, i
 void run_linear(StepState& state, const Mode& mode, const LinearPhase& phase, int thread);
 // Waits at pool.barrier() itself between appending and attending when columns are many.
 void run_attention(StepState& state, const Mode& mode, const Op& op, int thread, SpinPool& pool);
+void run_conv(StepState& state, const Mode& mode, const Op& op, int thread, int threads);
+// Waits at pool.barrier() itself behind routing and behind the inner activations.
+void run_moe(StepState& state, const Mode& mode, const Op& op, int thread, SpinPool& pool);
 // The first step of the column phase behind a narrow attention: merges the records of `column` into its row.
 void merge_attention(StepState& state, const Mode& mode, const Op& op, int thread, int column);
 

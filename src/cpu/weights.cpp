@@ -7,7 +7,6 @@
 #include "cpu/pack.h"
 
 namespace anedvd {
-namespace {
 
 constexpr int kReleasePanels = 32;  // 512 rows: some hundred kilobytes
 
@@ -20,20 +19,24 @@ void release_rows(const LinearWeights& linear, int first, int last) {
 Result<const TensorView*> find_tensor(const WeightRef& ref, const TensorFinder& find) {
   const TensorView* tensor = find(ref.tensor);
   if (tensor == nullptr) return fail(ErrorCode::kNotFound, "tensor \"{}\" is missing", visible(ref.tensor));
-  if (tensor->cols() != ref.cols || tensor->rows() < ref.first_row + ref.rows)
+  const int64_t rows = ref.first_row + (ref.rows - 1) * ref.row_step + 1;
+  if (tensor->cols() != ref.cols || tensor->rows() < rows)
     return fail(ErrorCode::kBadFile, "tensor \"{}\" has shape {}, expected [{}, {}]", visible(ref.tensor),
-                shape_words(tensor->shape), ref.first_row + ref.rows, ref.cols);
+                shape_words(tensor->shape), rows, ref.cols);
   return tensor;
 }
+
+namespace {
 
 // A norm's weight or a bias: one row of rows·cols numbers, in the weight's row order.
 Result<std::vector<float>> read_vector(const WeightRef& ref, const TensorFinder& find) {
   const TensorView* tensor = find(ref.tensor);
   const int64_t count = ref.rows * ref.cols;
   if (tensor == nullptr) return fail(ErrorCode::kNotFound, "tensor \"{}\" is missing", visible(ref.tensor));
-  if (tensor->elements() < ref.first_row + count)
+  const int64_t needed = ref.first_row + (count - 1) * ref.row_step + 1;
+  if (tensor->elements() < needed)
     return fail(ErrorCode::kBadFile, "tensor \"{}\" has shape {}, expected {} numbers", visible(ref.tensor),
-                shape_words(tensor->shape), ref.first_row + count);
+                shape_words(tensor->shape), needed);
   std::vector<float> stored(size_t(tensor->elements()));
   dequantize(*tensor, 0, tensor->rows(), stored);
   // Whole vectors are read from it: zeros up to the next multiple of 16.
@@ -64,6 +67,14 @@ Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exac
   linears_.resize(plan.ops.size());
   vectors_.resize(plan.weights.size());
   tables_.resize(plan.weights.size(), nullptr);
+  const auto read = [&](WeightId id) -> Result<> {
+    if (id < 0 || !vectors_[size_t(id)].empty()) return {};
+    ANEDVD_TRY(vectors_[size_t(id)], read_vector(plan.weights[size_t(id)], find));
+    return {};
+  };
+  for (const PlanAttention& attention : plan.attentions) ANEDVD_TRY_VOID(read(attention.sinks));
+  for (const PlanMoe& moe : plan.moes)
+    for (const WeightId id : {moe.gate_bias, moe.up_bias, moe.down_bias, moe.scale}) ANEDVD_TRY_VOID(read(id));
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
     if (op.kind == OpKind::kLinear) {
@@ -77,8 +88,9 @@ Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exac
       }
     } else if (op.kind == OpKind::kEmbed) {
       ANEDVD_TRY(tables_[size_t(op.weight)], find_tensor(plan.weights[size_t(op.weight)], find));
-    } else if (op.weight >= 0 && vectors_[size_t(op.weight)].empty()) {
-      ANEDVD_TRY(vectors_[size_t(op.weight)], read_vector(plan.weights[size_t(op.weight)], find));
+    } else {
+      ANEDVD_TRY_VOID(read(op.weight));
+      ANEDVD_TRY_VOID(read(op.bias));
     }
   }
   return {};

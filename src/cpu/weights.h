@@ -32,6 +32,9 @@ struct LinearWeights {
   std::vector<PanelRange> ranges;    // one a thread
 };
 
+// The stored tensor of a weight, its shape checked. kNotFound / kBadFile name it.
+Result<const TensorView*> find_tensor(const WeightRef& ref, const TensorFinder& find);
+
 class Weights {
  public:
   // Finds and checks every tensor that the plan names, then packs. `exact`: nothing is packed, all products are fp32.
@@ -41,7 +44,7 @@ class Weights {
 
   const LinearWeights& linear(int op) const { return linears_[size_t(op)]; }      // op: index of a kLinear
   const float* vector(WeightId id) const { return vectors_[size_t(id)].data(); }  // a norm's weight, as floats
-  const TensorView& table(WeightId id) const { return *tables_[size_t(id)]; }     // the embedding
+  const TensorView& table(WeightId id) const { return *tables_[size_t(id)]; }     // an embedding
   uint64_t packed_bytes() const { return packed_bytes_; }
 
  private:

@@ -111,6 +111,32 @@ void softcap(const float* x, float cap, int n, float* out) {
   for (int i = 0; i < n; i += kLanes) f_store(out + i, f_mul(c, f_tanh(f_mul(f_load(x + i), inverse))));
 }
 
+// The constants are gpt-oss's swiglu_alpha and swiglu_limit.
+void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
+  const F32x16 limit = f_set(7.0f), alpha = f_set(1.702f), one = f_set(1.0f);
+  for (int i = 0; i < n; i += kLanes) {
+    const F32x16 g = f_min(f_load(gate + i), limit);
+    const F32x16 u = f_min(f_max(f_load(up + i), f_set(-7.0f)), limit);
+    const F32x16 sigmoid = f_div(one, f_add(one, f_exp(f_sub(f_set(0.0f), f_mul(alpha, g)))));
+    f_store(out + i, f_mul(f_add(u, one), f_mul(g, sigmoid)));
+  }
+}
+
+void softmax(const float* x, int n, float* out) {
+  float peak = x[0];
+  for (int i = 1; i < n; ++i) peak = x[i] > peak ? x[i] : peak;
+  F32x16 sum = f_set(0);
+  for (int i = 0; i < n; i += kLanes) {
+    const int count = n - i < kLanes ? n - i : kLanes;
+    float lanes[kLanes];
+    f_store(lanes, f_between(f_exp(f_sub(f_load_tail(x + i, count), f_set(peak))), 0, count, 0.0f));
+    sum = f_add(sum, f_load(lanes));
+    for (int j = 0; j < count; ++j) out[i + j] = lanes[j];
+  }
+  const float total = f_reduce_add(sum);
+  for (int i = 0; i < n; ++i) out[i] /= total;
+}
+
 void rope(const float* x, const float* cosine, const float* sine, int pairs, int head_dim, int heads, float* out) {
   for (int h = 0; h < heads; ++h, x += head_dim, out += head_dim) {
     int i = 0;

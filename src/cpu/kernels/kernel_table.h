@@ -95,6 +95,10 @@ struct KernelTable {
   void (*silu)(const float* x, int n, float* out);
   void (*gelu)(const float* x, int n, float* out);
   void (*softcap)(const float* x, float cap, int n, float* out);
+  // gpt-oss's gate: g = min(gate, 7), u = clamp(up, ±7), out = (u + 1) · g · sigmoid(1.702 · g).
+  void (*clamped_swiglu)(const float* gate, const float* up, int n, float* out);
+  // exp(x − max) / Σ exp(x − max); n is exact: nothing beyond is read or written.
+  void (*softmax)(const float* x, int n, float* out);
 
   // Half-split rotation of `heads` heads: pairs (i, i + pairs), i < pairs; the rest of a head is copied.
   void (*rope)(const float* x, const float* cosine, const float* sine, int pairs, int head_dim, int heads, float* out);

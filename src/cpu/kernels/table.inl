@@ -29,6 +29,8 @@ constexpr KernelTable make_table(const char* name, const char* words) {
       silu,
       gelu,
       softcap,
+      clamped_swiglu,
+      softmax,
       rope,
       append_kv,
       attention_chunk,
