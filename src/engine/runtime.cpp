@@ -69,7 +69,7 @@ class CpuRuntime : public Runtime {
     ANEDVD_TRY(spec_, family->read(*source_));
     if (options.rope_hf || options.rope_adjacent) spec_.adjacent_rope_rows = options.rope_adjacent;
     ANEDVD_TRY_VOID(choose_sizes(options));
-    ANEDVD_TRY(const Plan plan, build_plan(spec_, *family, *source_));
+    ANEDVD_TRY(const Plan plan, build_plan(spec_, *family, *source_, info_.max_seq));
     layout_ = std::make_unique<KvLayout>(plan.cache);
     info_.kv_token_bytes = uint64_t(layout_->token_bytes());
     ANEDVD_TRY_VOID(check_memory());

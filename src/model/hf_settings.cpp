@@ -87,10 +87,10 @@ class Reader {
 
   Result<LayerSpec> read_layer(int hidden) const {
     LayerSpec layer;
-    ANEDVD_TRY(layer.heads, size("num_attention_heads"));
-    ANEDVD_TRY(layer.kv_heads, size("num_key_value_heads", kLargest, layer.heads));
+    ANEDVD_TRY(layer.heads, size("num_attention_heads", kLargest, defaults_.heads));
+    ANEDVD_TRY(layer.kv_heads, size("num_key_value_heads", kLargest, defaults_.kv_heads.value_or(layer.heads)));
     ANEDVD_TRY(layer.ffn_width, size("intermediate_size"));
-    ANEDVD_TRY(layer.head_dim, size("head_dim", kLargestHead, hidden / layer.heads));
+    ANEDVD_TRY(layer.head_dim, size("head_dim", kLargestHead, defaults_.head_dim.value_or(hidden / layer.heads)));
     if (layer.head_dim < 1)
       return fail(ErrorCode::kBadFile, "{}: {} heads in a width of {} make no sense; use another model", file_,
                   layer.heads, hidden);
@@ -216,6 +216,8 @@ class RopeReader {
       s.scaling = RopeScaling::kYarn;
     } else if (*kind == "longrope" || *kind == "su") {
       s.scaling = RopeScaling::kLongrope;
+    } else if (*kind == "proportional") {
+      // Gemma 4's full layers: their family knows which pairs turn.
     } else if (*kind == "dynamic") {
       warn("{}: rotary scaling \"dynamic\" is left out; answers are right up to the original context", file_);
     } else {

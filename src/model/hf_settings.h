@@ -20,7 +20,9 @@ struct HfDefaults {
   double norm_eps = 1e-6;
   double rope_theta = 10000;
   int context = 2048;
-  std::optional<Activation> activation;  // given: config.json is not asked (early Gemma files name the wrong one)
+  std::optional<Activation> activation = {};  // given: config.json is not asked (early Gemma files name the wrong one)
+  // What config.json may leave out (Gemma 3's multimodal releases do).
+  std::optional<int> heads = {}, kv_heads = {}, head_dim = {};
 };
 
 // Sizes, heads, norm, context and rotation by the usual keys; one rotation for all layers; rows of q and k half-split.

@@ -9,7 +9,9 @@
 
 namespace anedvd {
 
-// Tensor shapes are checked when weights are loaded; presence decides about biases and a separate head.
-Result<Plan> build_plan(const ModelSpec& spec, const Family& family, const TensorSource& source);
+// Tensor shapes are checked when weights are loaded; presence decides about biases, a separate head and fused matrices.
+// `context`: tokens that a sequence may hold; longrope chooses its frequencies by it.
+// kBadFile: a spec that no plan follows from (named), kNotFound: a tensor whose numbers the plan itself needs.
+Result<Plan> build_plan(const ModelSpec& spec, const Family& family, const TensorSource& source, int context);
 
 }  // namespace anedvd
