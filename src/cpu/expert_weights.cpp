@@ -12,6 +12,13 @@
 namespace anedvd {
 namespace {
 
+// The packed copy is the one that will be read: gives back the file's pages that hold panels [first, first + count).
+void release(const ExpertMatrix& matrix, int first, int count) {
+  if (matrix.ref.layout != StackLayout::kRows || matrix.ref.row_step != 1 || !matrix.format) return;
+  const int64_t begin = int64_t(first) * kLanes, end = std::min(matrix.ref.rows, begin + int64_t(count) * kLanes);
+  if (begin < end) MappedFile::release(matrix.tensor->row(matrix.ref.first_row + begin, end - begin));
+}
+
 int panels_of(int64_t rows) { return int((rows + kLanes - 1) / kLanes); }
 
 constexpr int kMxfp4Elements = 32, kMxfp4Bytes = 17;
@@ -171,6 +178,8 @@ std::byte* ExpertWeights::inner(int expert, int thread) {
     if (gate.format) gate.pack(share.first + p, panel);
     if (up.format) up.pack(share.first + p, panel + gate.panel_bytes());
   }
+  release(gate, share.first, share.count);
+  release(up, share.first, share.count);
   return base;
 }
 
@@ -192,6 +201,7 @@ ExpertPanels ExpertWeights::down(int expert, int thread) {
   if (down.format && share.is_down_packed[size_t(expert)] == 0) {
     share.is_down_packed[size_t(expert)] = 1;
     for (int p = 0; p < share.count_down; ++p) down.pack(share.first_down + p, base + p * down.panel_bytes());
+    release(down, share.first_down, share.count_down);
   }
   return {&down, share.first_down, share.count_down, base, down.panel_bytes()};
 }

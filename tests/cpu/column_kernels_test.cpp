@@ -65,7 +65,7 @@ TEST_P(ColumnKernels, ClampedSwigluHasTheScalarBitsAndIsItsFormula) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, ColumnKernels, testing::ValuesIn(available_kernels()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& level) { return std::string(level.param->name); });
 
 }  // namespace
 }  // namespace anedvd
