@@ -19,8 +19,14 @@ double exact(ActivationTable::Function function, double x) {
   }
 }
 
-// Published errors fit these spans (docs/ane.md#activation-tables); the spacing itself was not published.
-double reach_of(ActivationTable::Function function) { return function == ActivationTable::Function::kTanh ? 4 : 8; }
+// Knots from `first` to `last`. The spacing was not published; these spans give the published largest errors (docs/ane.md#activation-tables). tanh is
+// odd, so that its knots serve one side.
+struct Span {
+  double first, last;
+};
+Span span_of(ActivationTable::Function function) {
+  return function == ActivationTable::Function::kTanh ? Span{0, 4} : Span{-8, 8};
+}
 
 }  // namespace
 
@@ -56,20 +62,25 @@ float leave_elementwise(float value) {
 
 float enter(float value) { return std::isnan(value) ? HUGE_VALF : value + 0.0f; }
 
-ActivationTable::ActivationTable(Function function) : function_(function), reach_(reach_of(function)) {
-  for (int i = 0; i < kKnots; ++i) knots_[size_t(i)] = exact(function, -reach_ + 2 * reach_ * double(i) / (kKnots - 1));
+ActivationTable::ActivationTable(Function function) : function_(function) {
+  const auto [first, last] = span_of(function);
+  for (int i = 0; i < kKnots; ++i) knots_[size_t(i)] = exact(function, first + (last - first) * i / (kKnots - 1));
 }
 
 float ActivationTable::operator()(float x) const {
-  const double place = (double(x) + reach_) / (2 * reach_) * (kKnots - 1);
-  if (!(place > 0)) {
-    // Beyond the knots: the function's own limit.
-    return function_ == Function::kTanh ? -1.0f : 0.0f;
+  const auto [first, last] = span_of(function_);
+  const bool is_odd = function_ == Function::kTanh;
+  const double place = ((is_odd ? std::abs(double(x)) : double(x)) - first) / (last - first) * (kKnots - 1);
+  // Beyond the knots: the function's own limit.
+  if (!(place >= 0)) return 0;
+  const bool is_linear = function_ == Function::kSilu || function_ == Function::kGelu;
+  double value = is_linear ? double(x) : 1;
+  if (place < kKnots - 1) {
+    const auto knot = int(place);
+    const double part = place - knot;
+    value = knots_[size_t(knot)] * (1 - part) + knots_[size_t(knot) + 1] * part;
   }
-  if (place >= kKnots - 1) return function_ == Function::kSilu || function_ == Function::kGelu ? x : 1.0f;
-  const auto knot = int(place);
-  const double part = place - knot;
-  return float(knots_[size_t(knot)] * (1 - part) + knots_[size_t(knot) + 1] * part);
+  return float(is_odd ? std::copysign(value, double(x)) : value);
 }
 
 float exact_activation(ActivationTable::Function function, float x) {

@@ -31,7 +31,6 @@ class ActivationTable {
  private:
   static constexpr int kKnots = 33;
   Function function_;
-  double reach_;  // the knots span [−reach, reach]
   std::array<double, kKnots> knots_;
 };
 
