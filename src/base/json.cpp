@@ -25,18 +25,27 @@ size_t too_deep_at(std::string_view text) {
   return std::string_view::npos;
 }
 
-}  // namespace
-
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view where) {
+template <class Json>
+Result<Json> parse(std::string_view text, std::string_view where) {
   if (const size_t at = too_deep_at(text); at != std::string_view::npos)
     return fail(ErrorCode::kBadFile, "{}: JSON nested deeper than {} levels at byte {}", where, kMaxJsonDepth, at);
   try {
-    return nlohmann::json::parse(text);
+    return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     return fail(ErrorCode::kBadFile, "{}: not valid JSON at byte {}", where, error.byte);
   } catch (const std::exception& error) {
     return fail(ErrorCode::kBadFile, "{}: not valid JSON ({})", where, error.what());
   }
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view where) {
+  return parse<nlohmann::json>(text, where);
+}
+
+Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text, std::string_view where) {
+  return parse<nlohmann::ordered_json>(text, where);
 }
 
 }  // namespace anedvd

@@ -15,4 +15,7 @@ constexpr int kMaxJsonDepth = 256;  // real configs, tokenizers and requests sta
 // Nesting deeper than kMaxJsonDepth is refused before anything is built.
 Result<nlohmann::json> parse_json(std::string_view text, std::string_view where);
 
+// The same, keeping the order of keys: messages and tool schemas, which templates print as they came.
+Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text, std::string_view where);
+
 }  // namespace anedvd

@@ -151,4 +151,14 @@ std::vector<OptionSpec> json_option() {
   return {{.name = "--json", .help = "one JSON object on stdout instead of text"}};
 }
 
+std::vector<OptionSpec> chat_template_option() {
+  return {{.name = "--chat-template",
+           .group = OptionGroup::kPrompt,
+           .kind = OptionKind::kFile,
+           .value = "FILE|NAME",
+           .help = "a template file, chatml, plain, or one the model names",
+           .example = "chatml",
+           .is_rare = true}};
+}
+
 }  // namespace anedvd

@@ -10,9 +10,10 @@ namespace anedvd {
 // One list after the other.
 std::vector<OptionSpec> join(const std::vector<std::vector<OptionSpec>>& lists);
 
-std::vector<OptionSpec> model_option();      // --model
-std::vector<OptionSpec> runtime_options();   // --max-seq --device --threads --chunk …: how a model is loaded
-std::vector<OptionSpec> sampling_options();  // --max-tokens --temp … --stop --seed
-std::vector<OptionSpec> json_option();       // --json
+std::vector<OptionSpec> model_option();          // --model
+std::vector<OptionSpec> runtime_options();       // --max-seq --device --threads --chunk …: how a model is loaded
+std::vector<OptionSpec> sampling_options();      // --max-tokens --temp … --stop --seed
+std::vector<OptionSpec> json_option();           // --json
+std::vector<OptionSpec> chat_template_option();  // --chat-template
 
 }  // namespace anedvd

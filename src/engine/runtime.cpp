@@ -9,6 +9,7 @@
 #include "kv/sequence_cache.h"
 #include "model/family.h"
 #include "model/plan_builder.h"
+#include "text/conversation.h"
 
 namespace anedvd {
 namespace {
@@ -44,7 +45,7 @@ class CpuRuntime : public Runtime {
 
   Result<const Tokenizer*> tokenizer() override {
     if (!tokenizer_) {
-      ANEDVD_TRY(tokenizer_, make_gguf_tokenizer(source_->config(), source_->path().string()));
+      ANEDVD_TRY(tokenizer_, make_tokenizer(*source_));
     }
     return tokenizer_.get();
   }

@@ -22,6 +22,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
+#include "text/text_span.h"
 
 namespace anedvd {
 
@@ -43,11 +44,7 @@ struct ChatInput {
   uint64_t max_steps = 0;  // 0: the usual limit, about a second (jinja/budget.h)
 };
 
-// Bytes [begin, end) of a rendered text.
-struct RenderedSpan {
-  size_t begin, end;
-  bool trusted;
-};
+using RenderedSpan = TextSpan;
 
 struct RenderedText {
   std::string text;

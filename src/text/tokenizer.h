@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "formats/config_view.h"
+#include "text/text_span.h"
 
 namespace anedvd {
 
@@ -25,6 +27,10 @@ class Tokenizer {
 
   // Token ids of `text`, without BOS. Any bytes are accepted; broken UTF-8 is encoded byte by byte. Time is linear in practice.
   virtual std::vector<Token> encode(std::string_view text, Specials specials) const = 0;
+
+  // The same for a rendered template: control tokens are found only inside trusted spans (in order, covering the text). Ordinary text is encoded in
+  // one piece across the borders of spans, so that marking changes no token.
+  virtual std::vector<Token> encode_marked(std::string_view text, std::span<const TextSpan> spans) const = 0;
 
   // Appends the bytes that a token stands for; control tokens append nothing unless `with_control`. Unknown ids append nothing.
   virtual void append_bytes(Token token, std::string& out, bool with_control = false) const = 0;

@@ -25,6 +25,7 @@ class TokenizerBase : public Tokenizer {
   TokenizerBase(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids);
 
   std::vector<Token> encode(std::string_view text, Specials specials) const override;
+  std::vector<Token> encode_marked(std::string_view text, std::span<const TextSpan> spans) const override;
   int vocab_size() const override { return vocabulary_->size(); }
   std::optional<Token> bos() const override { return ids_.bos; }
   bool adds_bos() const override { return ids_.adds_bos; }
@@ -44,6 +45,9 @@ class TokenizerBase : public Tokenizer {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
+  SpecialMatcher::Match next_trusted(std::string_view text, size_t from, size_t limit,
+                                     std::span<const TextSpan> spans) const;
+
   std::unique_ptr<Vocabulary> vocabulary_;
   SpecialIds ids_;
   SpecialMatcher user_defined_;  // found in any text

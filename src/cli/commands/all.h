@@ -17,6 +17,7 @@ Command logits_command();
 Command pull_command();
 Command rm_command();
 Command run_command();
+Command template_command();
 Command tokenize_command();
 Command version_command();
 

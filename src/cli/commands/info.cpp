@@ -17,6 +17,8 @@
 #include "engine/runtime.h"
 #include "formats/gguf_file.h"
 #include "formats/tensor_source.h"
+#include "text/conversation.h"
+#include "text/template_sources.h"
 
 namespace anedvd {
 namespace {
@@ -96,10 +98,11 @@ void describe_spec(const ModelSpec& spec, const Contents& contents, Rows& rows, 
 }
 
 void describe_tokenizer(const TensorSource& source, Rows& rows, Json& json) {
-  const bool has_template = source.config().has("tokenizer.chat_template");
+  const auto templates = find_templates(source);
+  const bool has_template = templates && !templates->empty();
   json["chat_template"] = has_template;
-  const auto tokenizer = make_gguf_tokenizer(source.config(), visible(source.path().string()));
-  const std::string template_words = has_template ? "in file" : "none, ChatML is used";
+  const auto tokenizer = make_tokenizer(source);
+  const std::string template_words = has_template ? "its own" : "none, ChatML or a plain transcript is used";
   if (!tokenizer) {
     rows.emplace_back("tokens", fmt::format("– ({})", tokenizer.error().message));
     json["tokenizer"] = nullptr;

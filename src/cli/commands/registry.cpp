@@ -7,8 +7,8 @@ namespace {
 
 // The contract's commands and flags whose feature this version lacks. An entry leaves when its feature comes.
 constexpr std::string_view kLaterCommands[] = {
-    "chat",   "serve",   "conform", "probe",    "selftest",   "check",    "verify",
-    "layers", "kernels", "width",   "template", "perplexity", "quantize",
+    "chat",   "serve",  "conform", "probe", "selftest",   "check",
+    "verify", "layers", "kernels", "width", "perplexity", "quantize",
 };
 
 struct LaterOption {
@@ -26,7 +26,6 @@ constexpr LaterOption kLaterOptions[] = {
     {"", "--ane-route"},
     {"", "--fuse"},
     {"", "--split"},
-    {"", "--chat-template"},
     {"", "--grammar-json-schema"},
     {"", "--draft"},
     {"", "--speculate"},
@@ -34,7 +33,6 @@ constexpr LaterOption kLaterOptions[] = {
     {"run", "--repeat"},
     {"cpu", "--repeat"},
     {"cpu", "--chat"},
-    {"tokenize", "--chat"},
     {"bench", "--parallel"},
     {"run", "--open"},
     {"run", "--plain"},
@@ -46,9 +44,9 @@ constexpr LaterOption kLaterOptions[] = {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      run_command(),   pull_command(),        list_command(),     rm_command(),         info_command(),
-      bench_command(), attnbench_command(),   tokenize_command(), detokenize_command(), logits_command(),
-      cpu_command(),   completions_command(), help_command(),     version_command(),
+      run_command(),    pull_command(),      list_command(),        rm_command(),         info_command(),
+      bench_command(),  attnbench_command(), tokenize_command(),    detokenize_command(), template_command(),
+      logits_command(), cpu_command(),       completions_command(), help_command(),       version_command(),
   };
   return commands;
 }

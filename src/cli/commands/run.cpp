@@ -138,7 +138,8 @@ std::vector<OptionSpec> prompt_options() {
 }
 
 std::vector<OptionSpec> run_options() {
-  return join({model_option(), prompt_options(), sampling_options(), json_option(), runtime_options()});
+  return join(
+      {model_option(), prompt_options(), sampling_options(), json_option(), chat_template_option(), runtime_options()});
 }
 
 }  // namespace

@@ -3,16 +3,17 @@
 #include <cmath>
 #include <limits>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/words.h"
-#include "cli/commands/chat_prompt.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/model_words.h"
 #include "cli/model_path.h"
 #include "cli/models/known_models.h"
 #include "cli/terminal/input.h"
+#include "text/conversation.h"
 
 namespace anedvd {
 namespace {
@@ -117,34 +118,83 @@ Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const Ru
   return Runtime::load(path, options);
 }
 
-Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens) {
-  ANEDVD_TRY(const Tokenizer* tokenizer, runtime.tokenizer());
-  std::optional<PromptParts> parts;
-  if (!args.given("--no-chat")) {
-    parts = chatml_prompt(*tokenizer, args.text("--system").value_or(""), prompt);
-    if (!parts)
-      warn("{}: no chat tokens in its vocabulary; the prompt is completed as it is, --no-chat says the same",
-           visible(runtime.source().path().string()));
-  } else if (args.given("--system")) {
-    return fail(ErrorCode::kUsage, "--system: has no place with --no-chat; put the text into the prompt");
-  }
-  if (!parts) parts = raw_prompt(*tokenizer, prompt);
+namespace {
 
+using Json = nlohmann::ordered_json;
+
+// The ids of one question in the model's chat format, or of the text as it is.
+class Question {
+ public:
+  static Result<Question> make(Runtime& runtime, const Args& args) {
+    ANEDVD_TRY(const Tokenizer* tokenizer, runtime.tokenizer());
+    Question question(*tokenizer);
+    if (args.given("--no-chat")) {
+      if (args.given("--system"))
+        return fail(ErrorCode::kUsage, "--system: has no place with --no-chat; put the text into the prompt");
+      return question;
+    }
+    ANEDVD_TRY(Conversation conversation,
+               Conversation::make(runtime.source(), *tokenizer, args.text("--chat-template").value_or("")));
+    question.conversation_ = std::move(conversation);
+    question.system_ = args.text("--system").value_or("");
+    return question;
+  }
+
+  Result<std::vector<Token>> ids(const std::string& text) const {
+    if (!conversation_) {
+      std::vector<Token> ids = tokenizer_->encode(text, Specials::kAsTokens);
+      if (tokenizer_->adds_bos() && tokenizer_->bos()) ids.insert(ids.begin(), *tokenizer_->bos());
+      return ids;
+    }
+    Json messages = Json::array();
+    if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
+    messages.push_back({{"role", "user"}, {"content", text}});
+    ConversationInput input;
+    input.messages = &messages;
+    return conversation_->encode(*tokenizer_, input);
+  }
+
+  // The text without its first `count` tokens; whole characters only.
+  std::string without_oldest(const std::string& text, size_t count) const {
+    const std::vector<Token> ids = tokenizer_->encode(text, Specials::kAsText);
+    std::string rest;
+    for (size_t i = std::min(count, ids.size()); i < ids.size(); ++i) tokenizer_->append_bytes(ids[i], rest);
+    while (!rest.empty() && (uint8_t(rest[0]) & 0xc0) == 0x80) rest.erase(0, 1);
+    return rest;
+  }
+
+ private:
+  explicit Question(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  const Tokenizer* tokenizer_;
+  std::optional<Conversation> conversation_;
+  std::string system_;
+};
+
+}  // namespace
+
+Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens) {
+  ANEDVD_TRY(const Question question, Question::make(runtime, args));
+  ANEDVD_TRY(std::vector<Token> ids, question.ids(prompt));
   const int max_seq = runtime.info().max_seq;
   // An answer needs room: a sixteenth of the context, unless the person wants less.
   const int room = std::max(1, max_tokens < 0 ? max_seq / 16 : std::min(max_tokens, max_seq / 16));
-  const size_t before = parts->size();
-  if (const size_t fixed = parts->head.size() + parts->tail.size(); fixed >= size_t(max_seq))
-    return fail(ErrorCode::kUsage, "--max-seq {}: the chat format alone takes {} tokens; use --max-seq {} or more",
-                max_seq, fixed, fixed + size_t(kSmallestRoom));
-  const size_t gone = shorten(*parts, max_seq, room);
-  if (gone > 0) {
+  const auto limit = size_t(std::max(1, max_seq - room));
+  const size_t before = ids.size();
+  std::string text = prompt;
+  while (ids.size() > limit) {
+    if (text.empty())
+      return fail(ErrorCode::kUsage, "--max-seq {}: the chat format alone takes {} tokens; use --max-seq {} or more",
+                  max_seq, ids.size(), ids.size() + size_t(kSmallestRoom));
+    text = question.without_oldest(text, ids.size() - limit);
+    ANEDVD_TRY(ids, question.ids(text));
+  }
+  if (ids.size() < before) {
     const int larger = larger_context(before + size_t(room), runtime.spec().context);
     warn("prompt: {} tokens, the context holds {}; the oldest {} were left out{}", with_commas(int64_t(before)),
-         with_commas(max_seq), with_commas(int64_t(gone)),
+         with_commas(max_seq), with_commas(int64_t(before - ids.size())),
          larger > max_seq ? fmt::format(", --max-seq {} would keep them", larger) : "");
   }
-  std::vector<Token> ids = parts->joined();
   if (ids.empty()) return fail(ErrorCode::kUsage, "prompt: no token in it; give some text");
   return ids;
 }
@@ -169,7 +219,7 @@ void tell_settings(const Console& console, const Runtime& runtime, const Generat
                            sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p,
                            sampling.repeat_penalty, sampling.presence_penalty, sampling.frequency_penalty));
   console.note(fmt::format("prompt  {} tokens · {}", with_commas(int64_t(request.prompt.size())),
-                           as_chat ? "ChatML where the vocabulary has it" : "as it is"));
+                           as_chat ? "chat template" : "as it is"));
 }
 
 }  // namespace anedvd

@@ -8,33 +8,18 @@
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
+#include "cli/commands/chat_file.h"
 #include "cli/commands/model_words.h"
-#include "cli/model_path.h"
+#include "cli/commands/open_tokenizer.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/answer_writer.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/input.h"
-#include "formats/tensor_source.h"
-#include "text/tokenizer.h"
 
 namespace anedvd {
 namespace {
 
 constexpr size_t kFlushBytes = 1 << 20;  // answers are gathered to this size while more lines are waiting
-
-// A tokenizer and the file it borrows from.
-struct OpenTokenizer {
-  std::unique_ptr<TensorSource> source;
-  std::unique_ptr<Tokenizer> tokenizer;
-};
-
-Result<OpenTokenizer> open_tokenizer(const std::string& model) {
-  ANEDVD_TRY(const auto path, model_path(model));
-  OpenTokenizer open;
-  ANEDVD_TRY(open.source, open_model(path));
-  ANEDVD_TRY(open.tokenizer, make_gguf_tokenizer(open.source->config(), visible(path.string())));
-  return open;
-}
 
 struct TokenizeOptions {
   bool special = false;  // text of control tokens stands for the tokens
@@ -104,12 +89,23 @@ Result<ExitCode> tokenize_lines(const Tokenizer& tokenizer, const TokenizeOption
   return kDone;
 }
 
+// --chat M.json: the ids of the rendered conversation, control tokens only where the template wrote them.
+Result<std::vector<Token>> encode_chat(const OpenTokenizer& open, const Args& args) {
+  if (!open.source) return fail(ErrorCode::kUsage, "--chat: this folder has only a tokenizer; give a model");
+  ANEDVD_TRY(const ChatFile file, ChatFile::read(*args.text("--chat")));
+  ANEDVD_TRY(const Conversation conversation,
+             Conversation::make(*open.source, *open.tokenizer, args.text("--chat-template").value_or("")));
+  return conversation.encode(*open.tokenizer, file.input());
+}
+
 Result<ExitCode> run_tokenize(const Args& args) {
-  const bool jsonl = args.given("--jsonl");
-  ANEDVD_TRY(const ModelWords words, split_words(args, jsonl || args.given("--text")));
-  if (words.text && (jsonl || args.given("--text")))
+  const bool jsonl = args.given("--jsonl"), chat = args.given("--chat");
+  ANEDVD_TRY(const ModelWords words, split_words(args, jsonl || chat || args.given("--text")));
+  if (words.text && (jsonl || chat || args.given("--text")))
     return fail(ErrorCode::kUsage, "tokenize: \"{}\" and {} are both texts; leave one out", visible(*words.text, 60),
-                jsonl ? "--jsonl" : "--text");
+                jsonl  ? "--jsonl"
+                : chat ? "--chat"
+                       : "--text");
   if (jsonl && args.given("--text"))
     return fail(ErrorCode::kUsage, "--text: --jsonl reads its texts from standard input");
   ANEDVD_TRY(const OpenTokenizer open, open_tokenizer(words.model));
@@ -120,10 +116,15 @@ Result<ExitCode> run_tokenize(const Args& args) {
     text = *args.text("--text");
   } else if (words.text) {
     text = *words.text;
-  } else {
+  } else if (!chat) {
     ANEDVD_TRY(text, read_input("-"));
   }
-  const std::vector<Token> ids = encode(*open.tokenizer, text, options);
+  std::vector<Token> ids;
+  if (chat) {
+    ANEDVD_TRY(ids, encode_chat(open, args));
+  } else {
+    ids = encode(*open.tokenizer, text, options);
+  }
   const Console console = Console::from(args);
   if (console.verbose) {
     for (const Token id : ids) {
@@ -185,8 +186,15 @@ Command tokenize_command() {
                         {.name = "--special",
                          .group = OptionGroup::kInput,
                          .help = "read the text of control tokens as these tokens"},
+                        {.name = "--chat",
+                         .group = OptionGroup::kInput,
+                         .kind = OptionKind::kFile,
+                         .value = "FILE",
+                         .help = "a conversation, as the template command takes it",
+                         .example = "chat.json"},
                         {.name = "--no-bos", .group = OptionGroup::kInput, .help = "do not begin with BOS"}},
-                       {{.name = "--json", .help = "a JSON array, as without it"}}}),
+                       {{.name = "--json", .help = "a JSON array, as without it"}},
+                       chat_template_option()}),
       .run = run_tokenize};
 }
 
