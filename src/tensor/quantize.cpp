@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cfloat>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/half.h"
 #include "tensor/quant/blocks.h"
@@ -41,8 +41,10 @@ struct Range {
   float low, high;
 };
 
+constexpr float kLargest = std::numeric_limits<float>::max();
+
 Range range_of(const float* values) {
-  Range range{FLT_MAX, -FLT_MAX};
+  Range range{kLargest, -kLargest};
   for (int i = 0; i < kSmallBlock; ++i) {
     range.low = values[i] < range.low ? values[i] : range.low;
     range.high = values[i] > range.high ? values[i] : range.high;
