@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <array>
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define ANEDVD_PLANAR_F16C 1
-#endif
+#include <bit>
 
 #include "base/half.h"
 
@@ -23,41 +19,41 @@ const uint16_t* plane(const std::byte* surface, const TensorLayout& layout, int6
   return reinterpret_cast<const uint16_t*>(surface + channel * layout.plane_stride);
 }
 
-// A run of one column's channels to halves: the same whether done by hardware or not.
-void to_halves(const float* source, int64_t count, uint16_t* halves) {
-  for (int64_t i = 0; i < count; ++i) halves[i] = float_to_half(std::clamp(source[i], -kLargestHalf, kLargestHalf));
+// As float_to_half of the clamped number, without a branch, so that a loop over it becomes vector code.
+inline __attribute__((always_inline)) uint16_t clamped_half(float value) {
+  const float clamped = std::min(std::max(value, -kLargestHalf), kLargestHalf);  // not-a-number goes to one end
+  const uint32_t bits = std::bit_cast<uint32_t>(clamped), magnitude = bits & 0x7fffffffu;
+  const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
+  return uint16_t((bits >> 16 & 0x8000u) | half);
 }
 
-#ifdef ANEDVD_PLANAR_F16C
-__attribute__((target("avx,f16c"))) void to_halves_f16c(const float* source, int64_t count, uint16_t* halves) {
-  const __m256 most = _mm256_set1_ps(kLargestHalf), least = _mm256_set1_ps(-kLargestHalf);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    // min and max return their second operand where one is no number: that number stays none.
-    const __m256 value = _mm256_max_ps(least, _mm256_min_ps(most, _mm256_loadu_ps(source + i)));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves + i), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
-  }
-  to_halves(source + i, count - i, halves + i);
+inline __attribute__((always_inline)) void convert(const float* source, int64_t count, uint16_t* halves) {
+  for (int64_t i = 0; i < count; ++i) halves[i] = clamped_half(source[i]);
 }
-#endif
 
-auto best_to_halves() {
-#ifdef ANEDVD_PLANAR_F16C
-  if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c")) return to_halves_f16c;
-#endif
-  return to_halves;
+void to_halves(const float* source, int64_t count, uint16_t* halves) { convert(source, count, halves); }
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) void to_halves_avx2(const float* source, int64_t count, uint16_t* halves) {
+  convert(source, count, halves);
 }
+auto best_to_halves() { return __builtin_cpu_supports("avx2") ? to_halves_avx2 : to_halves; }
+#else
+auto best_to_halves() { return to_halves; }
+#endif
 
 }  // namespace
 
 void scatter_planes(const float* source, int64_t stride, int64_t first, int64_t rows, int columns,
                     const TensorLayout& layout, std::span<std::byte> surface) {
-  const auto convert = best_to_halves();
+  const auto to = best_to_halves();
   std::array<uint16_t, kTile> halves;
   for (int64_t tile = 0; tile < rows; tile += kTile) {
     const int64_t count = std::min(kTile, rows - tile);
     for (int column = 0; column < columns; ++column) {
-      convert(source + column * stride + tile, count, halves.data());
+      to(source + column * stride + tile, count, halves.data());
       for (int64_t i = 0; i < count; ++i) plane(surface.data(), layout, first + tile + i)[column] = halves[size_t(i)];
     }
   }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ane/ane_device.h"
-#include "ane/plan_fixture.h"
+#include "ane/scalar_host_ops.h"
 #include "ane/sim/sim_driver.h"
 
 namespace anedvd {

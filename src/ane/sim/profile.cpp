@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 
-#include <fmt/ranges.h>
-
 #include "ane/sim/rules.h"
 #include "ane/sim/signature.h"
 
@@ -167,8 +165,11 @@ std::optional<Profile> profile_named(std::string_view name) {
 Result<> use_chip(Profile& profile, std::string_view chip) {
   const auto found =
       std::find_if(std::begin(kChips), std::end(kChips), [&](const Chip& known) { return known.name == chip; });
-  if (found == std::end(kChips))
-    return fail(ErrorCode::kUsage, "chip \"{}\" is unknown; known are {}", chip, fmt::join(kChipNames, " "));
+  if (found == std::end(kChips)) {
+    std::string known;
+    for (const std::string_view name : kChipNames) known += fmt::format(" {}", name);
+    return fail(ErrorCode::kUsage, "chip \"{}\" is unknown; known are{}", chip, known);
+  }
   const double noise = profile.cost.noise;
   profile.cost = found->cost;
   profile.cost.noise = noise;
