@@ -67,7 +67,6 @@ class InMemoryProgram final : public StagedProgram {
   std::shared_ptr<ProgramContext> context_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<FolderUse> folder_;
-  bool has_true_data_ = false;
 };
 
 class LoadedInMemoryProgram final : public LoadedProgram {
