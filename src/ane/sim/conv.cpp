@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "ane/sim/numerics.h"
 
@@ -25,15 +26,11 @@ ANEDVD_INLINE float half_value(uint16_t half) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | uint32_t(half & 0x8000) << 16);
 }
 
-// To the nearest fp16 number, ties to even, for |value| < 65520.
-ANEDVD_INLINE float nearest_half(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
-  const float normal = std::bit_cast<float>(rounded);
-  // 0.75 · 2^0 has steps of 2^-24 above it: adding and taking away rounds to a subnormal half.
-  const float subnormal = (value + 0.75f) - 0.75f;
-  return (bits & 0x7fffffffu) < 0x38800000u ? subnormal : normal;
-}
+// Half of a panel's rows side by side: one register of AVX2. Loops over arrays were left scalar by the compiler.
+constexpr int kLanes = 8;
+constexpr int kParts = kPanelRows / kLanes;
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Words = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 
 struct Work {
   const PackedWeight* weight;
@@ -41,7 +38,8 @@ struct Work {
   float* y;
   int64_t columns;
   const Numerics* numerics;
-  double* scratch;  // [cols][16]
+  double* wide;   // [cols][16], a panel's weights for the fixed accumulator
+  float* narrow;  // the same for the others
 };
 
 ANEDVD_INLINE void fixed_column(const double* w, const float* x, int64_t cols, double* sums) {
@@ -54,7 +52,7 @@ ANEDVD_INLINE void fixed_column(const double* w, const float* x, int64_t cols, d
       for (int lane = 0; lane < kPanelRows; ++lane) group[lane] += w[i * kPanelRows + lane] * factor;
     }
     for (int lane = 0; lane < kPanelRows; ++lane) {
-      // Truncated to a multiple of the grain: 1.5 · 2^52 makes an integer of a small enough number, one step back where that rounded up.
+      // Truncated to a multiple of the grain: adding 2^52 makes an integer, one step back where that rounded up.
       const double scaled = group[lane] * (1 / kGrain), magnitude = std::abs(scaled);
       const double nearest = (magnitude + 0x1p52) - 0x1p52;
       const double cut = nearest > magnitude ? nearest - 1 : nearest;
@@ -64,35 +62,56 @@ ANEDVD_INLINE void fixed_column(const double* w, const float* x, int64_t cols, d
   for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] = total[lane] * kGrain;
 }
 
-ANEDVD_INLINE void rounded_column(const double* w, const float* x, int64_t cols, double* sums) {
-  float total[kPanelRows] = {};
-  for (int64_t k = 0; k < cols; ++k)
-    for (int lane = 0; lane < kPanelRows; ++lane) {
-      const float product = float(w[k * kPanelRows + lane]) * x[k];
-      total[lane] += nearest_half(product);
-    }
-  for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] = double(total[lane]);
+ANEDVD_INLINE void store(const Floats (&total)[kParts], double* sums) {
+  float lanes[kPanelRows];
+  std::memcpy(lanes, total, sizeof(lanes));
+  for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] = double(lanes[lane]);
 }
 
-ANEDVD_INLINE void plain_column(const double* w, const float* x, int64_t cols, double* sums) {
-  float total[kPanelRows] = {};
+// Each product goes to the nearest fp16 number, ties to even, before it is added.
+ANEDVD_INLINE void rounded_column(const float* w, const float* x, int64_t cols, double* sums) {
+  Floats total[kParts] = {};
   for (int64_t k = 0; k < cols; ++k)
-    for (int lane = 0; lane < kPanelRows; ++lane) total[lane] += float(w[k * kPanelRows + lane]) * x[k];
-  for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] = double(total[lane]);
+    for (int part = 0; part < kParts; ++part) {
+      Floats weight;
+      std::memcpy(&weight, w + k * kPanelRows + part * kLanes, sizeof(weight));
+      const Floats product = weight * x[k];
+      const Words bits = __builtin_bit_cast(Words, product);
+      const Words rounded = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
+      // From 0.75 on steps are 2^-24: adding and taking it away rounds to a subnormal half.
+      const Floats subnormal = (product + 0.75f) - 0.75f;
+      total[part] += (bits & 0x7fffffffu) < 0x38800000u ? subnormal : __builtin_bit_cast(Floats, rounded);
+    }
+  store(total, sums);
+}
+
+ANEDVD_INLINE void plain_column(const float* w, const float* x, int64_t cols, double* sums) {
+  Floats total[kParts] = {};
+  for (int64_t k = 0; k < cols; ++k)
+    for (int part = 0; part < kParts; ++part) {
+      Floats weight;
+      std::memcpy(&weight, w + k * kPanelRows + part * kLanes, sizeof(weight));
+      total[part] += weight * x[k];
+    }
+  store(total, sums);
 }
 
 ANEDVD_INLINE void run_panel(const Work& work, int64_t panel) {
   const int64_t cols = work.weight->cols;
   const uint16_t* halves = work.weight->panels.data() + panel * cols * kPanelRows;
-  for (int64_t i = 0; i < cols * kPanelRows; ++i) work.scratch[i] = double(half_value(halves[i]));
+  const bool is_fixed = work.numerics->accumulator == Accumulator::kFixed;
+  if (is_fixed)
+    for (int64_t i = 0; i < cols * kPanelRows; ++i) work.wide[i] = double(half_value(halves[i]));
+  else
+    for (int64_t i = 0; i < cols * kPanelRows; ++i) work.narrow[i] = half_value(halves[i]);
   const int64_t first = panel * kPanelRows, count = std::min<int64_t>(kPanelRows, work.weight->rows - first);
   for (int64_t column = 0; column < work.columns; ++column) {
     const float* x = work.x + column * cols;
     double sums[kPanelRows];
     switch (work.numerics->accumulator) {
-      case Accumulator::kFixed: fixed_column(work.scratch, x, cols, sums); break;
-      case Accumulator::kRoundedProducts: rounded_column(work.scratch, x, cols, sums); break;
-      case Accumulator::kPlain: plain_column(work.scratch, x, cols, sums); break;
+      case Accumulator::kFixed: fixed_column(work.wide, x, cols, sums); break;
+      case Accumulator::kRoundedProducts: rounded_column(work.narrow, x, cols, sums); break;
+      case Accumulator::kPlain: plain_column(work.narrow, x, cols, sums); break;
     }
     float* y = work.y + column * work.weight->rows + first;
     for (int64_t lane = 0; lane < count; ++lane) y[lane] = leave_accumulator(sums[lane], *work.numerics);
@@ -130,8 +149,11 @@ PackedWeight pack_weight(std::span<const uint16_t> halves, int64_t rows, int64_t
 
 void convolve(const PackedWeight& weight, const float* x, float* y, int64_t columns, const Numerics& numerics,
               int64_t first, int64_t last) {
-  std::vector<double> scratch(size_t(weight.cols) * kPanelRows);
-  const Work work{&weight, x, y, columns, &numerics, scratch.data()};
+  const bool is_fixed = numerics.accumulator == Accumulator::kFixed;
+  const auto count = size_t(weight.cols) * kPanelRows;
+  std::vector<double> wide(is_fixed ? count : 0);
+  std::vector<float> narrow(is_fixed ? 0 : count);
+  const Work work{&weight, x, y, columns, &numerics, wide.data(), narrow.data()};
   const auto run = best_panel();
   for (int64_t panel = first; panel < last; ++panel) run(work, panel);
 }
