@@ -44,7 +44,7 @@ TEST_F(ObjcInventory, NamesARequiredClassThatIsMissing) {
 
 TEST_F(ObjcInventory, DoesWithoutWhatIsOptional) {
   order(
-      "hide=_ANEInMemoryModel -compiledModelExists;hide=_ANEInMemoryModel -localModelPath;hide=_ANEInMemoryModel "
+      "hide=_ANEInMemoryModel -compiledModelExists|hide=_ANEInMemoryModel -localModelPath|hide=_ANEInMemoryModel "
       "-model");
   EXPECT_TRUE(objc::check_inventory(objc::take_inventory()));
   auto driver = open();

@@ -93,7 +93,7 @@ std::optional<Failure> next_fault(const std::string& method) {
 
 void order_faults(const std::string& words) {
   std::stringstream all(words);
-  for (std::string one; std::getline(all, one, ';');)
+  for (std::string one; std::getline(all, one, '|');)
     if (!one.empty()) order_one(one);
 }
 

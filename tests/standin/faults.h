@@ -1,6 +1,6 @@
 // Failures on order. Tests ask for them through exported functions; ANEDVD_STANDIN_FAULTS asks for them at start:
 //
-//   METHOD=DOMAIN,CODE,STATUS,TIMES,TEXT;…      load=com.apple.appleneuralengine,54,0x5,3,Program load failed (transient; retry)
+//   METHOD=DOMAIN,CODE,STATUS,TIMES,TEXT|…      load=com.apple.appleneuralengine,54,0x5,3,Program load failed (transient; retry)
 //   METHOD=raise,TIMES     METHOD=stall,MILLISECONDS     hide=_ANERequest
 //
 // METHOD is compile, load, evaluate or unload. STATUS 0 is none.

@@ -1,6 +1,7 @@
 // The part of Foundation that the bridge sends messages to.
 #include "foundation.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -204,5 +205,5 @@ void define_foundation() {
 
 extern "C" __attribute__((visibility("default"))) standin::Id NSTemporaryDirectory() {
   const char* folder = std::getenv("TMPDIR");
-  return standin::string(folder != nullptr && *folder != '\0' ? folder : "/tmp");
+  return standin::string(folder != nullptr && *folder != '\0' ? folder : P_tmpdir);
 }
