@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "formats/config_view.h"
-#include "text/charsmap.h"
 #include "text/hf_tokenizer.h"
+#include "text/models/charsmap.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer.h"
 #include "text/utf8_stream.h"

@@ -5,7 +5,7 @@ The answers come from the Python package `gguf` (gguf.quants, kept bit-exact wit
 (integers, F64, Q8_1, Q8_K, Q1_0, Q2_0) from the numpy formula below. The seed is fixed: the same package makes the same files.
 
     python3 tools/make_quant_fixtures.py                               # rewrites tests/data/quant
-    python3 tools/make_quant_fixtures.py --blocks 5000 --full --out /tmp/quant   # a larger set: ANEDVD_QUANT_FIXTURES=/tmp/quant
+    python3 tools/make_quant_fixtures.py --blocks 5000 --full --out build/quant   # a larger set: ANEDVD_QUANT_FIXTURES=build/quant
     python3 tools/make_quant_fixtures.py --ggml …/libggml-base.so      # also compares every answer with ggml's own C functions
 
 Every scale field takes its turn at zero, -0, subnormals, the largest number, infinities and NaN; the rest of a block is random.

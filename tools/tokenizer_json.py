@@ -15,6 +15,7 @@ import base64
 import json
 import pathlib
 import sys
+import tempfile
 
 import gguf
 import tokenizers
@@ -259,7 +260,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", required=True)
     parser.add_argument("--vocabularies", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/tokenizer-json"))
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "tokenizer-json")
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--show", type=int, default=0)

@@ -15,6 +15,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 import unicodedata
 
 NASTY = [
@@ -123,7 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", required=True)
     parser.add_argument("--peer", required=True, type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/tokenizer-parity"))
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "tokenizer-parity")
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=0)

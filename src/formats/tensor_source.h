@@ -12,18 +12,21 @@
 
 namespace anedvd {
 
-enum class SourceKind { kGguf, kHuggingFace };  // some conventions (row order of q and k, norm offset) differ by container
+enum class SourceKind {
+  kGguf,
+  kHuggingFace
+};  // some conventions (row order of q and k, norm offset) differ by container
 
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
 
   virtual const TensorView* find(std::string_view name) const = 0;  // nullptr: absent
-  virtual const std::vector<TensorView>& tensors() const = 0;        // in file order
+  virtual const std::vector<TensorView>& tensors() const = 0;       // in file order
   virtual const ConfigView& config() const = 0;
   virtual SourceKind kind() const = 0;
   virtual const std::filesystem::path& path() const = 0;  // as the person gave it; errors name it
-  virtual uint64_t file_bytes() const = 0;                 // all shards together
+  virtual uint64_t file_bytes() const = 0;                // all shards together
 };
 
 // Opens a .gguf file (any shard of a split one) or a Hugging Face folder.

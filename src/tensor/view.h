@@ -21,7 +21,7 @@ struct TensorView {
   std::span<const std::byte> bytes;
 
   int64_t cols() const { return shape.back(); }
-  int64_t rows() const;      // product of all dimensions but the last
+  int64_t rows() const;  // product of all dimensions but the last
   int64_t elements() const { return rows() * cols(); }
   int64_t row_bytes() const;  // cols is a whole number of blocks (checked when the file was opened)
   std::span<const std::byte> row(int64_t first, int64_t count = 1) const;

@@ -1,8 +1,8 @@
 #include "text/byte_bpe_tokenizer.h"
 
 #include "text/byte_map.h"
+#include "text/models/word_cache.h"
 #include "text/normalize.h"
-#include "text/word_cache.h"
 
 namespace anedvd {
 ByteBpeTokenizer::ByteBpeTokenizer(std::unique_ptr<Vocabulary> vocabulary, SpecialIds ids, MergeList merges,

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/bpe_model.h"
+#include "text/models/bpe_model.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer_base.h"
 

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "text/byte_bpe_tokenizer.h"
+#include "text/models/spm_model.h"
+#include "text/models/unigram_model.h"
 #include "text/sentencepiece_tokenizer.h"
-#include "text/spm_model.h"
 #include "text/tokenizer.h"
-#include "text/unigram_model.h"
 #include "text/wordpiece_tokenizer.h"
 
 namespace anedvd {

@@ -1,7 +1,7 @@
 #include "text/sentencepiece_tokenizer.h"
 
+#include "text/models/word_cache.h"
 #include "text/space_cutter.h"
-#include "text/word_cache.h"
 
 namespace anedvd {
 namespace {

@@ -9,10 +9,10 @@
 #include <span>
 #include <string_view>
 
-#include "text/charsmap.h"
+#include "text/models/charsmap.h"
+#include "text/models/word_model.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer_base.h"
-#include "text/word_model.h"
 
 namespace anedvd {
 

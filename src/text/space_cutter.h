@@ -4,7 +4,7 @@
 #include <bitset>
 #include <string_view>
 
-#include "text/word_model.h"
+#include "text/models/word_model.h"
 
 namespace anedvd {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/prefix_index.h"
+#include "text/models/prefix_index.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {

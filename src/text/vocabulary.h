@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "formats/config_view.h"
-#include "text/text_index.h"
+#include "text/models/text_index.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {

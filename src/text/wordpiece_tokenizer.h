@@ -2,8 +2,8 @@
 #pragma once
 
 #include "text/bert_normalizer.h"
+#include "text/models/wordpiece_model.h"
 #include "text/tokenizer_base.h"
-#include "text/wordpiece_model.h"
 
 namespace anedvd {
 

@@ -34,10 +34,10 @@ class StandIn : public ::testing::Test {
 
   void SetUp() override {
     if (std::string(ANEDVD_STANDIN_LIBRARY).empty()) GTEST_SKIP() << "no stand-in for a static program";
-    char folder[] = "/tmp/anedvd-objc-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder), nullptr);
+    std::string folder = testing::TempDir() + "anedvd-objc-test-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
     temporary_ = folder;
-    ::setenv("TMPDIR", folder, 1);
+    ::setenv("TMPDIR", folder.c_str(), 1);
     const std::string library = ANEDVD_STANDIN_LIBRARY;
     const auto loaded = objc::load_runtime({library, library, library, library});
     ASSERT_TRUE(loaded) << loaded.error().message;

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "text/charsmap.h"
 #include "text/fake_config.h"
+#include "text/models/charsmap.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {

@@ -24,7 +24,8 @@ Result<HugeBuffer> HugeBuffer::reserve(size_t bytes) {
 #endif
   void* mapping = ::mmap(nullptr, rounded + kHugePage, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (mapping == MAP_FAILED)
-    return fail(ErrorCode::kNoMemory, "memory: {} were refused by the system; use a smaller model or context", size_words(bytes));
+    return fail(ErrorCode::kNoMemory, "memory: {} were refused by the system; use a smaller model or context",
+                size_words(bytes));
   const uintptr_t aligned = (reinterpret_cast<uintptr_t>(mapping) + kHugePage - 1) / kHugePage * kHugePage;
   buffer.mapping_ = mapping;
   buffer.mapped_ = rounded + kHugePage;

@@ -14,6 +14,7 @@ Command help_command();
 Command info_command();
 Command list_command();
 Command logits_command();
+Command perplexity_command();
 Command pull_command();
 Command rm_command();
 Command run_command();

@@ -16,9 +16,9 @@
 #include "text/hf/pre_tokenizer.h"
 #include "text/hf/special_files.h"
 #include "text/hf/word_models.h"
+#include "text/models/word_cache.h"
 #include "text/space_cutter.h"
 #include "text/tokenizer_base.h"
-#include "text/word_cache.h"
 
 namespace anedvd {
 namespace {

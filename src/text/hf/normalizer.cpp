@@ -8,10 +8,10 @@
 #include "base/words.h"
 #include "text/bert_normalizer.h"
 #include "text/byte_map.h"
-#include "text/charsmap.h"
 #include "text/hf/base64.h"
 #include "text/hf/json_fields.h"
 #include "text/hf/regex_pattern.h"
+#include "text/models/charsmap.h"
 #include "text/normalize.h"
 #include "text/unicode.h"
 

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/words.h"
-#include "text/bpe_model.h"
-#include "text/unigram_model.h"
-#include "text/wordpiece_model.h"
+#include "text/models/bpe_model.h"
+#include "text/models/unigram_model.h"
+#include "text/models/wordpiece_model.h"
 
 namespace anedvd {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "text/hf/added_tokens.h"
 #include "text/hf/model_file.h"
+#include "text/models/word_model.h"
 #include "text/vocabulary.h"
-#include "text/word_model.h"
 
 namespace anedvd {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares greedy continuations of anedvd and llama.cpp on one GGUF file.
 
-    python3 tools/greedy_parity.py ANEDVD_BINARY LLAMA_SERVER_BINARY MODEL.gguf [--tokens 64] [--chat]
+    python3 bench/greedy_parity.py ANEDVD_BINARY LLAMA_SERVER_BINARY MODEL.gguf [--tokens 64] [--chat]
 
 For 20 varied prompts both programs continue the same token ids greedily. Prints how many continuations are equal; for each that parts, the place,
 both tokens, and by how much their logits differ in each program and in anedvd's exact mode: a parting is a near-tie when that gap is within the noise

@@ -1,4 +1,4 @@
-#include "text/charsmap.h"
+#include "text/models/charsmap.h"
 
 #include <cstring>
 

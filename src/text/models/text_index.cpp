@@ -1,4 +1,4 @@
-#include "text/text_index.h"
+#include "text/models/text_index.h"
 
 #include <cstring>
 

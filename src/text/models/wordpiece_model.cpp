@@ -1,4 +1,4 @@
-#include "text/wordpiece_model.h"
+#include "text/models/wordpiece_model.h"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/prefix_index.h"
+#include "text/models/prefix_index.h"
+#include "text/models/word_model.h"
 #include "text/vocabulary.h"
-#include "text/word_model.h"
 
 namespace anedvd {
 

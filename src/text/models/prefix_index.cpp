@@ -1,4 +1,4 @@
-#include "text/prefix_index.h"
+#include "text/models/prefix_index.h"
 
 namespace anedvd {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "text/text_index.h"
-#include "text/word_model.h"
+#include "text/models/text_index.h"
+#include "text/models/word_model.h"
 
 namespace anedvd {
 

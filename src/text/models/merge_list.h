@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merge_symbols.h"
-#include "text/text_index.h"
+#include "text/models/merge_symbols.h"
+#include "text/models/text_index.h"
 
 namespace anedvd {
 

@@ -1,4 +1,4 @@
-#include "text/bpe_model.h"
+#include "text/models/bpe_model.h"
 
 #include "text/byte_map.h"
 #include "text/unicode.h"

@@ -1,4 +1,4 @@
-#include "text/unigram_model.h"
+#include "text/models/unigram_model.h"
 
 #include <algorithm>
 #include <limits>

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/models/word_model.h"
 #include "text/vocabulary.h"
-#include "text/word_model.h"
 
 namespace anedvd {
 

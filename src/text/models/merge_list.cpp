@@ -1,4 +1,4 @@
-#include "text/merge_list.h"
+#include "text/models/merge_list.h"
 
 #include <string>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/models/word_model.h"
 #include "text/vocabulary.h"
-#include "text/word_model.h"
 
 namespace anedvd {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merge_symbols.h"
+#include "text/models/merge_symbols.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merge_list.h"
+#include "text/models/merge_list.h"
+#include "text/models/word_model.h"
 #include "text/vocabulary.h"
-#include "text/word_model.h"
 
 namespace anedvd {
 

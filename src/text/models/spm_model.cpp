@@ -1,10 +1,10 @@
-#include "text/spm_model.h"
+#include "text/models/spm_model.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "text/merge_symbols.h"
+#include "text/models/merge_symbols.h"
 #include "text/unicode.h"
 
 namespace anedvd {
