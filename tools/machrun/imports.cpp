@@ -1,5 +1,6 @@
 #include "imports.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +21,13 @@ __int128 __divti3(__int128, __int128);
 
 namespace machrun {
 namespace {
+
+// Functions that only Apple's libm has. A pair of doubles comes back in two vector registers on both systems.
+struct SineCosine {
+  double sine, cosine;
+};
+SineCosine sine_cosine(double angle) { return {std::sin(angle), std::cos(angle)}; }
+double power_of_ten(double exponent) { return std::pow(10.0, exponent); }
 
 void name_and_stop(const char* name) { give_up(std::string("call of ") + name + ", which machrun does not have"); }
 
@@ -70,6 +78,8 @@ Imports::Imports() {
   add_text(table_);
   add_unwinder(table_);
   add_thread_locals(table_);
+  put(table_, "___sincos_stret", sine_cosine);
+  put(table_, "___exp10", power_of_ten);
   put(table_, "___udivti3", __udivti3);
   put(table_, "___umodti3", __umodti3);
   put(table_, "___divti3", __divti3);
