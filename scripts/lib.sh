@@ -24,6 +24,7 @@ libfmt-dev           fmt             build   header fmt/core.h
 nlohmann-json3-dev   nlohmann-json   build   header nlohmann/json.hpp
 libcli11-dev         cli11           build   header CLI/CLI.hpp
 libutf8proc-dev      utf8proc        build   header utf8proc.h
+libpcre2-dev        pcre2           build   header pcre2.h
 curl                 -               fetch   program curl
 ca-certificates      -               fetch   certificates
 ccache               ccache          speed   program ccache
