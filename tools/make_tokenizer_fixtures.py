@@ -30,7 +30,7 @@ def well_known(text):
     return all(unicodedata.ucd_3_2_0.category(c) != "Cn" or not unicodedata.category(c).startswith("P") for c in text)
 
 
-STRINGS = (["x <L> y", "x <R> y", " <B> \tz", "aword word words word.", "Norm xNormx", "<L><R>", "\n<B>\n", "norm NORM", "<s>hi</s>"]
+STRINGS = (["x <L> y", "x <R> y", " <B> \tz", "aword word words word.", "word𐄖 word½ word٣ word_ wordⅧ word\u0301 éword", "Norm xNormx", "<L><R>", "\n<B>\n", "norm NORM", "<s>hi</s>"]
            + parity.NASTY + [s for s in parity.random_strings(60, 5) if well_known(s)])
 ODD = [AddedToken("<L>", lstrip=True), AddedToken("<R>", rstrip=True), AddedToken("<B>", lstrip=True, rstrip=True),
        AddedToken("word", single_word=True), AddedToken("Norm", normalized=True)]

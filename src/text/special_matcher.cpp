@@ -8,7 +8,8 @@ namespace anedvd {
 
 namespace {
 
-constexpr ClassMask kWord = kLetter | kNumber | kMark | kConnector;
+// \w: letters, marks, decimal digits, letter numbers (Ⅷ) and connectors, but no other numbers (½).
+constexpr ClassMask kWord = kLetter | kMark | kDecimal | kLetterNumber | kConnector;
 
 // The character that ends at byte `at`.
 Char char_before(std::string_view text, size_t at) {

@@ -17,7 +17,7 @@ class SpecialMatcher {
     Token token = -1;
     bool strips_left = false;   // white space before it belongs to the match
     bool strips_right = false;  // white space after it too
-    bool single_word = false;   // no match next to a letter, digit, mark or connector
+    bool single_word = false;   // no match next to a character of \w
   };
 
   SpecialMatcher() = default;
