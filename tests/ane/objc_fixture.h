@@ -34,7 +34,9 @@ class StandIn : public ::testing::Test {
 
   void SetUp() override {
     if (std::string(ANEDVD_STANDIN_LIBRARY).empty()) GTEST_SKIP() << "no stand-in for a static program";
-    std::string folder = testing::TempDir() + "anedvd-objc-test-XXXXXX";
+    // Asked once: each test points TMPDIR into a folder of its own, which is gone afterwards.
+    static const std::string base = testing::TempDir();
+    std::string folder = base + "/anedvd-objc-test-XXXXXX";
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);
     temporary_ = folder;
     ::setenv("TMPDIR", folder.c_str(), 1);
@@ -52,6 +54,7 @@ class StandIn : public ::testing::Test {
     EXPECT_EQ(live_objects(), live_before_) << "objects left alive: " << live_words();
     EXPECT_EQ(call<int()>("standin_loaded"), 0) << "programs left loaded";
     std::filesystem::remove_all(temporary_);
+    ::unsetenv("TMPDIR");
   }
 
   void order(const std::string& faults) { call<void(const char*)>("standin_order_faults", faults.c_str()); }
