@@ -1,4 +1,4 @@
-// A Hugging Face model made of a config.json text and tensors of zeros, for tests of settings.
+// Models made of settings and tensors of zeros, for tests of settings.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,13 @@
 
 namespace anedvd {
 
-class FakeHfSource final : public TensorSource {
+class FakeSource : public TensorSource {
  public:
-  explicit FakeHfSource(const std::string& config_json) : config_(parse(config_json)) {}
+  FakeSource(const std::string& config_json, SourceKind kind, const char* path)
+      : kind_(kind), path_(path), config_(parse(config_json, path)) {}
 
   // An F32 tensor of zeros.
-  FakeHfSource& tensor(const std::string& name, Shape shape) {
+  FakeSource& tensor(const std::string& name, Shape shape) {
     TensorView view{name, DType::kF32, std::move(shape), {}};
     data_.emplace_back(size_t(view.elements()) * 4);
     view.bytes = data_.back();
@@ -33,21 +34,27 @@ class FakeHfSource final : public TensorSource {
   }
   const std::vector<TensorView>& tensors() const override { return tensors_; }
   const ConfigView& config() const override { return config_; }
-  SourceKind kind() const override { return SourceKind::kHuggingFace; }
+  SourceKind kind() const override { return kind_; }
   const std::filesystem::path& path() const override { return path_; }
   uint64_t file_bytes() const override { return 0; }
 
  private:
-  static HfConfig parse(const std::string& text) {
-    auto config = HfConfig::read(text, "", "folder");
+  static HfConfig parse(const std::string& text, const char* where) {
+    auto config = HfConfig::read(text, "", where);
     EXPECT_TRUE(config) << (config ? "" : config.error().message);
     return std::move(*config);
   }
 
-  std::filesystem::path path_ = "folder";
+  SourceKind kind_;
+  std::filesystem::path path_;
   HfConfig config_;
   std::vector<TensorView> tensors_;
   std::vector<std::vector<std::byte>> data_;
+};
+
+class FakeHfSource final : public FakeSource {
+ public:
+  explicit FakeHfSource(const std::string& config_json) : FakeSource(config_json, SourceKind::kHuggingFace, "folder") {}
 };
 
 }  // namespace anedvd

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "formats/hf_config.h"
+#include "model/fake_source.h"
 #include "model/family.h"
 #include "model/plan_builder.h"
 
@@ -18,44 +18,20 @@ namespace {
 using Keys = std::map<std::string, nlohmann::json>;
 
 // GGUF keys over the JSON reader, which takes dots as paths, and tensors of zeros.
-class FakeGguf final : public TensorSource {
+class FakeGguf final : public FakeSource {
  public:
-  explicit FakeGguf(const Keys& keys) : config_(parse(keys)) {}
-
-  FakeGguf& tensor(const std::string& name, Shape shape) {
-    TensorView view{name, DType::kF32, std::move(shape), {}};
-    data_.emplace_back(size_t(view.elements()) * 4);
-    view.bytes = data_.back();
-    tensors_.push_back(std::move(view));
-    return *this;
-  }
-
-  const TensorView* find(std::string_view name) const override {
-    for (const TensorView& view : tensors_)
-      if (view.name == name) return &view;
-    return nullptr;
-  }
-  const std::vector<TensorView>& tensors() const override { return tensors_; }
-  const ConfigView& config() const override { return config_; }
-  SourceKind kind() const override { return SourceKind::kGguf; }
-  const std::filesystem::path& path() const override { return path_; }
-  uint64_t file_bytes() const override { return 0; }
+  explicit FakeGguf(const Keys& keys) : FakeSource(json_of(keys), SourceKind::kGguf, "m.gguf") {}
 
  private:
-  static HfConfig parse(const Keys& keys) {
+  static std::string json_of(const Keys& keys) {
     nlohmann::json json = nlohmann::json::object();
     for (const auto& [name, value] : keys) {
       std::string pointer = "/" + name;
       std::replace(pointer.begin(), pointer.end(), '.', '/');
       json[nlohmann::json::json_pointer(pointer)] = value;
     }
-    return std::move(*HfConfig::read(json.dump(), "", "m.gguf"));
+    return json.dump();
   }
-
-  std::filesystem::path path_ = "m.gguf";
-  HfConfig config_;
-  std::vector<TensorView> tensors_;
-  std::vector<std::vector<std::byte>> data_;
 };
 
 FakeGguf file_of(const std::string& architecture, const Keys& more, bool with_embedding = true) {
