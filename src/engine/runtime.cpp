@@ -22,6 +22,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+Result<DeviceProgram> compile_on_cpu(const Plan& plan, const KvLayout& layout, const TensorFinder& find,
+                                     const DeviceRequest& request) {
+  ANEDVD_TRY(CpuProgram made,
+             compile_for_cpu(plan, layout, find, {request.threads, request.max_columns, request.exact}));
+  return DeviceProgram{std::move(made.executable), "cpu", std::move(made.simd), made.packed_bytes};
+}
+
 class CpuSequence : public Sequence {
  public:
   explicit CpuSequence(PagePool& pool) : cache_(pool) {}
@@ -74,20 +81,17 @@ class CpuRuntime : public Runtime {
     layout_ = std::make_unique<KvLayout>(plan.cache);
     info_.kv_token_bytes = uint64_t(layout_->token_bytes());
     ANEDVD_TRY_VOID(check_memory());
-    CpuOptions cpu;
-    cpu.threads = info_.threads;
-    cpu.max_columns = std::min(chunk_, info_.max_seq);
-    cpu.exact = options.exact;
-    auto program = compile_for_cpu(
-        plan, *layout_, [this](std::string_view name) { return source_->find(name); }, cpu);
+    const DeviceRequest request{info_.threads, std::min(chunk_, info_.max_seq), options.exact};
+    auto program = (options.device ? options.device : DeviceCompiler(compile_on_cpu))(
+        plan, *layout_, [this](std::string_view name) { return source_->find(name); }, request);
     if (!program)
       return program.error().code == ErrorCode::kUsage ? tl::unexpected(program.error())
                                                        : fail_in(path.string(), program.error());
     program_ = std::move(*program);
     pool_ = std::make_unique<PagePool>(layout_->page_bytes(), INT64_MAX);
-    info_.device = "cpu";
+    info_.device = program_.device;
     info_.simd = program_.simd;
-    info_.weight_bytes = program_.packed_bytes;
+    info_.weight_bytes = program_.weight_bytes;
     info_.load_seconds = seconds_since(start);
     return {};
   }
@@ -151,7 +155,7 @@ class CpuRuntime : public Runtime {
   int chunk_ = kDefaultChunk;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<KvLayout> layout_;
-  CpuProgram program_;
+  DeviceProgram program_;
   std::unique_ptr<PagePool> pool_;
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "device/compile.h"
 #include "formats/tensor_source.h"
 #include "model/spec.h"
 #include "text/tokenizer.h"
@@ -25,10 +26,11 @@ struct RuntimeOptions {
   int chunk = 0;       // columns in one prefill step; 0: the device's own choice
   bool exact = false;  // fp32 activations and plain loops: the reference that others are checked against
   bool rope_hf = false, rope_adjacent = false;  // overrides of the row order of q and k
+  DeviceCompiler device;                        // empty: the CPU's
 };
 
 struct RuntimeInfo {
-  std::string device;  // "cpu"
+  std::string device;  // "cpu", "ane", "sim"
   std::string simd;    // "AVX-512 VNNI"
   int threads = 0;
   int max_seq = 0;
