@@ -1,4 +1,4 @@
-// The order of floating-point operations is ggml's (ggml/src/ggml-quants.c); another one rounds some codes differently.
+// The order of floating-point operations of the simple types is ggml's (ggml/src/ggml-quants.c); another one rounds some codes differently.
 #include "tensor/quantize.h"
 
 #include <algorithm>
@@ -9,18 +9,14 @@
 
 #include "base/half.h"
 #include "tensor/quant/blocks.h"
+#include "tensor/quant/store_half.h"
+#include "tensor/quantize_k.h"
 
 namespace anedvd {
 namespace {
 
 // Blocks of all but plain types are checked to be finite first. False: the block's scale or minimum leaves the range of a half.
 using QuantizeBlockFn = bool (*)(const float* values, void* block);
-
-bool store_half(float value, StoredHalf& half) {
-  const uint16_t word = float_to_half(value);
-  std::memcpy(half.bytes, &word, sizeof word);
-  return (word & 0x7c00u) != 0x7c00u;
-}
 
 // 1 / d. A d whose inverse overflows is zero as a half, so that its codes mean nothing: 0 keeps them in range.
 float inverse(float d) {
@@ -159,7 +155,8 @@ struct Quantizer {
 constexpr Quantizer kQuantizers[] = {
     {DType::kF32, store_f32},      {DType::kF16, store_f16},      {DType::kBF16, store_bf16},
     {DType::kQ4_0, quantize_q4_0}, {DType::kQ4_1, quantize_q4_1}, {DType::kQ5_0, quantize_q5_0},
-    {DType::kQ5_1, quantize_q5_1}, {DType::kQ8_0, quantize_q8_0},
+    {DType::kQ5_1, quantize_q5_1}, {DType::kQ8_0, quantize_q8_0}, {DType::kQ4_K, quantize_q4_k},
+    {DType::kQ5_K, quantize_q5_k}, {DType::kQ6_K, quantize_q6_k},
 };
 
 QuantizeBlockFn quantizer_of(DType dtype) {

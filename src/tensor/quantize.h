@@ -1,7 +1,7 @@
 // Floats to blocks, for model makers and the `quantize` command.
 //
-// The simple types only: one scale (and minimum) from the extremes of a block, no search. Byte for byte what ggml's reference writes,
-// whose C functions (`quantize_row_*_ref`) the tests' fixture was compared with.
+// The simple types: one scale (and minimum) from the extremes of a block, no search. Byte for byte what ggml's reference writes,
+// whose C functions (`quantize_row_*_ref`) the tests' fixture was compared with. K types: quantize_k.h.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace anedvd {
 
-// Whether quantize_row writes this type: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0.
+// Whether quantize_row writes this type: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K.
 bool can_quantize(DType dtype);
 
 // Writes values.size() / block_elements × block_bytes bytes to `blocks`, which need no alignment.
