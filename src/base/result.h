@@ -25,6 +25,7 @@ enum class ErrorCode {
   kNumeric,      // NaN or infinity where a number was due
   kDevice,       // a device failed
   kCancelled,    // somebody asked to stop
+  kBusy,         // no room for another request now: ask again later
 };
 
 struct Error {

@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/request.h"
 #include "engine/runtime.h"
 #include "sampling/sampler.h"
 
 namespace anedvd {
-
-enum class FinishReason { kStop, kLength, kCancelled };
-std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"
 
 struct GenerateRequest {
   std::vector<Token> prompt;  // at least one

@@ -26,7 +26,7 @@ struct RuntimeOptions {
   int chunk = 0;       // columns in one prefill step; 0: the device's own choice
   bool exact = false;  // fp32 activations and plain loops: the reference that others are checked against
   bool rope_hf = false, rope_adjacent = false;  // overrides of the row order of q and k
-  DeviceCompiler device;                        // empty: the CPU's
+  DeviceCompiler device = {};                   // empty: the CPU's
 };
 
 struct RuntimeInfo {
