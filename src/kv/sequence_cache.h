@@ -1,4 +1,4 @@
-// The page table of one sequence: grows by need, gives back what is cut off.
+// The page table of one sequence: grows by need, gives back what is cut off, starts from pages that others computed.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@ namespace anedvd {
 
 class SequenceCache {
  public:
-  explicit SequenceCache(PagePool& pool) : pool_(pool) {}
-  ~SequenceCache() { truncate(0); }
+  explicit SequenceCache(PagePool& pool) : pool_(&pool) {}
+  SequenceCache(SequenceCache&&) = default;
   SequenceCache(const SequenceCache&) = delete;
   SequenceCache& operator=(const SequenceCache&) = delete;
 
@@ -21,11 +21,19 @@ class SequenceCache {
   // Keeps the pages that positions below `tokens` need.
   void truncate(int tokens);
 
-  std::span<uint16_t* const> pages() const { return pages_; }
+  // Further pages, whole ones that are only read from here on.
+  void append_shared(PageHandle page);
+
+  // A page of its own behind the others, with the contents of `from`: for a beginning of it.
+  Result<> append_copy(const PageHandle& from);
+
+  std::span<uint16_t* const> pages() const { return table_; }
+  std::span<const PageHandle> handles() const { return handles_; }
 
  private:
-  PagePool& pool_;
-  std::vector<uint16_t*> pages_;
+  PagePool* pool_;
+  std::vector<PageHandle> handles_;
+  std::vector<uint16_t*> table_;  // what the handles hold
 };
 
 }  // namespace anedvd
