@@ -42,11 +42,14 @@ class Tokenizer {
   virtual bool is_end(Token token) const = 0;  // generation stops here: EOS, end of turn, end of text …
   virtual std::optional<Token> find(std::string_view piece) const = 0;  // a token by its exact text
 
-  // An answer's first token begins with a space that is not part of the text (Llama 2 puts one before every text): drop it.
+  // Encoding puts a space before a text that is not part of it (Llama 2): text_of() takes it away again.
   virtual bool drops_first_space() const { return false; }
 
   virtual std::string_view kind() const = 0;  // "BPE": for `info`
 };
+
+// The bytes that the ids of a whole text stand for, without the space that encoding put before it.
+std::string text_of(const Tokenizer& tokenizer, std::span<const Token> ids, bool with_control = false);
 
 // Builds the tokenizer that a GGUF file's `tokenizer.ggml.*` keys describe. Tables are built when first needed.
 // `where` names the file in errors. kUnsupported: a tokenizer model or pre-tokenizer that anedvd lacks (named); kBadFile: broken tables.

@@ -1,4 +1,4 @@
-// tokenizer.json files against what the `tokenizers` package made of them (tools/make_tokenizer_fixtures.py), and what is refused.
+// tokenizer.json files against what the `tokenizers` package made of them (tools/text/make_tokenizer_fixtures.py), and what is refused.
 #include "text/hf_tokenizer.h"
 
 #include <algorithm>
@@ -24,13 +24,9 @@ std::string file_text(const fs::path& path) {
 }
 
 std::string decode(const Tokenizer& tokenizer, const std::vector<Token>& tokens) {
-  std::string bytes;
-  for (const Token token : tokens) tokenizer.append_bytes(token, bytes, true);
   Utf8Stream stream;
-  std::string text = stream.push(bytes);
-  text += stream.finish();
-  if (tokenizer.drops_first_space() && text.starts_with(' ')) text.erase(0, 1);
-  return text;
+  std::string text = stream.push(text_of(tokenizer, tokens, true));
+  return text += stream.finish();
 }
 
 class HfGolden : public ::testing::TestWithParam<const char*> {};
@@ -120,6 +116,15 @@ TEST(HfTokenizer, SpecialTokensComeFromTemplatesOnly) {
   EXPECT_EQ(tokenizer->encode("ab<end>a<tool>", Specials::kAsTokens), (std::vector<Token>{2, 4, 0, 5}));
   EXPECT_EQ(tokenizer->encode("ab<end>a<tool>", Specials::kAsText),
             (std::vector<Token>{2, 0, 5}));  // no pieces for < e n d >
+}
+
+TEST(HfTokenizer, AddedTokensInTheMarksOfTheModelDecodeToText) {
+  const Json gemma = Json::parse(R"({
+    "added_tokens": [{"id": 3, "content": "▁▁", "special": false}],
+    "decoder": {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "▁": 2}, "merges": []}})");
+  const auto tokenizer = make_hf_tokenizer_from_json(gemma.dump(), "gemma.json", {}).value();
+  EXPECT_EQ(text_of(*tokenizer, std::vector<Token>{0, 3, 1, 2, 0}), "a  b a");
 }
 
 TEST(HfTokenizer, WhatItLacksIsRefusedByName) {

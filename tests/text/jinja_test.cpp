@@ -1,4 +1,4 @@
-// The template language against jinja2 (constructs.json, made by tools/make_template_constructs.py), and against templates that mean harm.
+// The template language against jinja2 (constructs.json, made by tools/text/make_template_constructs.py), and against templates that mean harm.
 #include <chrono>
 #include <fstream>
 #include <string>

@@ -69,6 +69,20 @@ TEST(Spm, SpacePrefixAtTheStartAndAfterWholeTokens) {
   EXPECT_FALSE(tokenizer->drops_first_space());
 }
 
+TEST(Spm, WholeTextsComeBackWithoutTheSpacePutBeforeThem) {
+  FakeConfig config = config_of("llama", kLlama);
+  auto tokenizer = make_gguf_tokenizer(config, "test").value();
+  for (const char* text : {"", "a", " a", "  ab", "ab ba"}) {
+    EXPECT_EQ(text_of(*tokenizer, encode(*tokenizer, text)), text);
+  }
+  EXPECT_EQ(text_of(*tokenizer, std::vector<Token>{1, 7, 2, 7}), "a a");
+  EXPECT_EQ(text_of(*tokenizer, std::vector<Token>{1, 7, 2, 7}, true), "<s> a</s> a");
+  EXPECT_EQ(text_of(*tokenizer, std::vector<Token>{4, 7}), "a a");
+  config["tokenizer.ggml.add_space_prefix"] = false;
+  tokenizer = make_gguf_tokenizer(config, "test").value();
+  EXPECT_EQ(text_of(*tokenizer, std::vector<Token>{7}), " a");
+}
+
 TEST(Spm, UnknownCharactersBecomeBytesAndByteTextsStayText) {
   const FakeConfig config = config_of("llama", kLlama);
   const auto tokenizer = make_gguf_tokenizer(config, "test").value();

@@ -1,4 +1,4 @@
-// Renders chat templates for tools/template_parity.py: one JSON object a line in, one out.
+// Renders chat templates for tools/text/template_parity.py: one JSON object a line in, one out.
 //
 //   {"template": "…", "input": {"messages": […], "tools": …, "documents": …, "add_generation_prompt": true,
 //    "special_tokens": {"bos_token": "<s>"}, "extra": {…}}}        →  {"text": "…", "spans": [[0, 5, true], …]} or {"error": "…"}

@@ -1,4 +1,4 @@
-// Tokenises many texts with one load of a vocabulary, for tools/tokenizer_parity.py. Not shipped.
+// Tokenises many texts with one load of a vocabulary, for tools/text/tokenizer_parity.py. Not shipped.
 //
 // MODEL is a .gguf file, a tokenizer.json or a folder with one.
 //
@@ -77,11 +77,8 @@ int main(int argc, char** argv) {
     const bool as_tokens = !line.empty() && line[0] == '1';
     const std::string text = from_hex(std::string_view(line).substr(std::min<size_t>(line.size(), 2)));
     const auto ids = tokenizer.encode(text, as_tokens ? anedvd::Specials::kAsTokens : anedvd::Specials::kAsText);
-    std::string decoded;
-    for (const anedvd::Token id : ids) {
-      std::printf("%d ", id);
-      tokenizer.append_bytes(id, decoded, true);
-    }
+    for (const anedvd::Token id : ids) std::printf("%d ", id);
+    const std::string decoded = anedvd::text_of(tokenizer, ids, true);
     std::fputs("|", stdout);
     for (const char byte : decoded) std::printf("%02x", static_cast<unsigned char>(byte));
     std::fputs("\n", stdout);

@@ -146,13 +146,12 @@ Result<ExitCode> run_detokenize(const Args& args) {
   ANEDVD_TRY(const std::vector<int32_t> ids, parse_ids(json, where));
   ANEDVD_TRY(const OpenTokenizer open,
              open_tokenizer(args.positionals().empty() ? *args.text("--model") : args.positionals()[0]));
-  std::string text;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= open.tokenizer->vocab_size())
       return fail(ErrorCode::kBadFile, "{}: item {} is {}, but the vocabulary ends at {}; use ids of this model", where,
                   with_commas(int64_t(i)), ids[i], open.tokenizer->vocab_size() - 1);
-    open.tokenizer->append_bytes(ids[i], text, args.given("--special"));
   }
+  std::string text = text_of(*open.tokenizer, ids, args.given("--special"));
   if (args.given("--json")) {
     const nlohmann::ordered_json object = {{"text", text}};
     text = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

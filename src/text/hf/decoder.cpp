@@ -71,8 +71,16 @@ void DecoderPlan::append(std::string_view text, std::string& out) const {
     plain = text.starts_with(continuation) && !continuation.empty() ? plain.substr(continuation.size()) : " " + plain;
   if (!word_end.empty() && plain.ends_with(word_end))
     plain.replace(plain.size() - word_end.size(), word_end.size(), " ");
-  for (const auto& [from, to] : replacements) plain = replaced(std::move(plain), from, to);
-  out.append(plain);
+  out.append(with_replacements(std::move(plain)));
+}
+
+void DecoderPlan::append_added(std::string_view text, std::string& out) const {
+  out.append(with_replacements(std::string(text)));
+}
+
+std::string DecoderPlan::with_replacements(std::string text) const {
+  for (const auto& [from, to] : replacements) text = replaced(std::move(text), from, to);
+  return text;
 }
 
 Result<DecoderPlan> read_decoder(const Json& description, std::string_view where) {

@@ -23,6 +23,13 @@ struct DecoderPlan {
 
   // Appends what the token's text stands for.
   void append(std::string_view text, std::string& out) const;
+
+  // The same for an added token that is part of texts. Its text is in the marks of the model (Gemma's runs of ▁), but not in the byte
+  // alphabet and not the beginning of a word.
+  void append_added(std::string_view text, std::string& out) const;
+
+ private:
+  std::string with_replacements(std::string text) const;
 };
 
 // `description` is the JSON value, null for none. kUnsupported names the type that anedvd lacks.

@@ -59,7 +59,7 @@ class HfTokenizer final : public TokenizerBase {
       case PieceType::kUnknown:
         if (with_control) out.append(text);
         return;
-      case PieceType::kUserDefined: out.append(text); return;
+      case PieceType::kUserDefined: parts_.decoder.append_added(text, out); return;
       case PieceType::kUnused: return;
       case PieceType::kNormal:
       case PieceType::kByte: parts_.decoder.append(text, out); return;

@@ -4,7 +4,7 @@
 Makes nothing; prints one line a vocabulary (strings compared, equal, differing) and, with --show N, the first N differences.
 Strings: the .inp/.out pairs beside the vocabularies, hand-picked nasty ones, and random ones from a fixed seed.
 
-    tools/tokenizer_parity.py --ours BUILD/tokenize_lines --peer LLAMA_CPP_TREE [--count 5000] [--show 5] [GGUF…]
+    tools/text/tokenizer_parity.py --ours BUILD/tokenize_lines --peer LLAMA_CPP_TREE [--count 10000] [--show 5] [GGUF…]
 
 --ours is tests/text/tokenize_lines.cpp built; --peer a llama.cpp source tree with build/bin/libllama.so (a small driver is compiled
 against it into --work). Without GGUF arguments: models/ggml-vocab-*.gguf of the tree.
@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--ours", required=True)
     parser.add_argument("--peer", required=True, type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "tokenizer-parity")
-    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("--count", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("models", nargs="*", type=pathlib.Path)
@@ -148,15 +148,20 @@ def main():
             continue
         mine = ours[len(pairs):]
         differing = [i for i in range(len(lines)) if mine[i][0] != theirs[i][0]]
-        decoding = sum(mine[i][0] == theirs[i][0] and mine[i][1] != theirs[i][1] for i in range(len(lines)))
+        decoding = [i for i in range(len(lines)) if mine[i][0] == theirs[i][0] and mine[i][1] != theirs[i][1]]
+        back = sum(mine[i][1] == lines[i][1] for i in range(len(strings)))
+        back_there = sum(theirs[i][1] == lines[i][1] for i in range(len(strings)))
         failures += len(differing)
         print(f"{model.name}: {known_equal} of {len(pairs)} known pairs; {len(lines)} strings, {len(lines) - len(differing)} equal, "
-              f"{len(differing)} differ; {decoding} equal ones decode differently")
+              f"{len(differing)} differ; {len(decoding)} equal ones decode differently; back to the text: {back} of {len(strings)} (peer {back_there})",
+              flush=True)
         for (ids, _), (text, want) in zip(ours, pairs):
             if ids != want and arguments.show:
                 print(f"    known {text!r}\n      ours {ids}\n      want {want}")
         for i in differing[:arguments.show]:
             print(f"    {'tokens' if lines[i][0] else 'text'} {strings[i % len(strings)]!r}\n      ours {mine[i][0]}\n      peer {theirs[i][0]}")
+        for i in decoding[:arguments.show]:
+            print(f"    decoded {strings[i % len(strings)]!r}\n      ours {mine[i][1]}\n      peer {theirs[i][1]}")
     return 1 if failures else 0
 
 

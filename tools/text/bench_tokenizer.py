@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times anedvd and the `tokenizers` package, one thread each, on one text with the same tokenizer.json files.
 
-    tools/bench_tokenizer.py --ours BUILD/tokenize_lines --text FILE tokenizer.json …      (needs: tokenizers)
+    tools/text/bench_tokenizer.py --ours BUILD/tokenize_lines --text FILE tokenizer.json …      (needs: tokenizers)
 
 Prints processor seconds (user and system) of the best of --repeats runs; other programs on the machine count little.
 """

@@ -5,7 +5,7 @@ Each NAME.json is a tokenizer trained on the few sentences below with a pipeline
 that anedvd reads; NAME.golden.json has the package's ids with special tokens as text ("text"; null where the package finds them all the same) and as
 tokens ("tokens"), and what the latter decode to ("decoded").
 
-    tools/make_tokenizer_fixtures.py        (needs: tokenizers)
+    tools/text/make_tokenizer_fixtures.py        (needs: tokenizers)
 """
 
 import json
@@ -18,7 +18,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 import tokenizer_parity as parity
 from tokenizer_json import REGEX
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/data/tokenizers"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/data/tokenizers"
 CORPUS = ["The quick brown fox jumps over the lazy dog. THE QUICK BROWN FOX don't, can't, they'll, we've, I'm, he'd.",
           "Numbers 1234567890, 3.14159, 2024-01-02 and words_with_underscores, camelCaseWords, SHOUTING.", "for (int i = 0; i < n; ++i) {\n    "
           "sum += values[i];\n}\n", "Il était une fois à Besançon; größer, façade, naïve, señor.", "Привет, мир! Как дела?", "你好，世界。今天天气很好。",

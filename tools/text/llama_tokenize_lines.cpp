@@ -1,4 +1,4 @@
-// tests/text/tokenize_lines.cpp's protocol, answered by llama.cpp. tools/tokenizer_parity.py compiles it against a llama.cpp tree.
+// tests/text/tokenize_lines.cpp's protocol, answered by llama.cpp. tools/text/tokenizer_parity.py compiles it against a llama.cpp tree.
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -30,13 +30,11 @@ int main(int argc, char** argv) {
     ids.resize(text.size() * 4 + 16);
     const int count = llama_tokenize(vocab, text.data(), static_cast<int>(text.size()), ids.data(),
                                      static_cast<int>(ids.size()), false, line[0] == '1');
-    std::string decoded;
-    for (int i = 0; i < count; ++i) {
-      std::printf("%d ", ids[i]);
-      char piece[4096];
-      const int length = llama_token_to_piece(vocab, ids[i], piece, sizeof piece, 0, true);
-      if (length > 0) decoded.append(piece, static_cast<size_t>(length));
-    }
+    for (int i = 0; i < count; ++i) std::printf("%d ", ids[i]);
+    std::string decoded(text.size() * 8 + 4096, '\0');
+    const int length =
+        llama_detokenize(vocab, ids.data(), count, decoded.data(), static_cast<int>(decoded.size()), false, true);
+    decoded.resize(static_cast<size_t>(length > 0 ? length : 0));
     std::fputs("|", stdout);
     for (const char byte : decoded) std::printf("%02x", static_cast<unsigned char>(byte));
     std::fputs("\n", stdout);

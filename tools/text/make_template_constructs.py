@@ -1,6 +1,6 @@
 """Makes tests/data/templates/constructs.json: small templates for each construct, with what jinja2 renders of them.
 
-    python3 tools/make_template_constructs.py [--driver BUILD/bin/template_driver]
+    python3 tools/text/make_template_constructs.py [--driver BUILD/bin/template_driver]
 
 Each row is {"template", "want"} or {"template", "error"} (jinja2 refuses; anedvd must too). All rows see the variables of CONTEXT.
 With --driver it compares at once instead of only writing the file. Needs jinja2 (tools/requirements.txt).
@@ -84,7 +84,7 @@ def main():
             rows.append({"template": source, "want": jinja_oracle.render(source, CONTEXT)})
         except Exception as error:  # any failure of the oracle is a refusal
             rows.append({"template": source, "error": f"{type(error).__name__}: {error}"})
-    path = pathlib.Path(__file__).resolve().parent.parent / "tests/data/templates/constructs.json"
+    path = pathlib.Path(__file__).resolve().parents[2] / "tests/data/templates/constructs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(row, ensure_ascii=True) for row in rows)
     path.write_text('{"context": %s,\n"rows": [\n%s\n]}\n' % (json.dumps(CONTEXT), lines), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Renders a folder of real chat templates over many conversations with anedvd and with jinja2, and compares bytes.
 
-    python3 tools/template_parity.py FOLDER [--driver BUILD/bin/template_driver] [--verbose]
+    python3 tools/text/template_parity.py FOLDER [--driver BUILD/bin/template_driver] [--verbose]
 
 Every *.jinja of FOLDER times every conversation here: equal bytes, or both refuse. Prints each difference and "N of N".
 The templates are others' work and are not part of this repository (llama.cpp keeps a collection in models/templates).

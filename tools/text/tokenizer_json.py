@@ -4,7 +4,7 @@
 The GGUF vocabularies beside llama.cpp have the pieces and merges of well-known models; the pipelines written here are those of the
 models' own tokenizer.json files, or variants that use every component at least once. Also takes real tokenizer.json files or folders.
 
-    tools/tokenizer_json.py --ours BUILD/tokenize_lines --vocabularies LLAMA_CPP_TREE/models [--work DIR] [--count 5000] [--show 3]
+    tools/text/tokenizer_json.py --ours BUILD/tokenize_lines --vocabularies LLAMA_CPP_TREE/models [--work DIR] [--count 10000] [--show 3]
                             [--only NAME] [tokenizer.json …]
 
 Needs: tokenizers, gguf. Prints one line a file: strings, equal, differing.
@@ -233,6 +233,8 @@ def pipelines(models):
 
 def compare(ours, path, strings, show):
     oracle = tokenizers.Tokenizer.from_file(str(path))
+    oracle.no_padding()  # what transformers asks for
+    oracle.no_truncation()
     count = len(strings)
     lines = [(0, s.encode()) for s in strings] + [(1, s.encode()) for s in strings[:800]]
     mine, problem = parity.run([ours, str(path)], lines)
@@ -244,13 +246,17 @@ def compare(ours, path, strings, show):
     oracle.encode_special_tokens = False
     theirs += [e.ids for e in oracle.encode_batch(strings[:800], add_special_tokens=False)]
     differing = [i for i in range(len(lines)) if mine[i][0] != theirs[i]]
-    decoding = 0
-    for i in range(count, len(lines), 4):
+    decoding = []
+    for i in range(count, len(lines)):
         want = oracle.decode(theirs[i], skip_special_tokens=False)
-        got = mine[i][1].decode("utf-8", "replace")
-        decoding += mine[i][0] == theirs[i] and got.lstrip(" ") != want.lstrip(" ")
+        if mine[i][0] == theirs[i] and mine[i][1].decode("utf-8", "replace") != want:
+            decoding.append((i, want))
+    back = sum(mine[i][1] == lines[i][1] for i in range(count))
+    back_there = sum(oracle.decode(theirs[i], skip_special_tokens=False).encode() == lines[i][1] for i in range(count))
     print(f"{path.parent.name}/{path.name}: {len(lines)} strings, {len(lines) - len(differing)} equal, {len(differing)} differ; "
-          f"{decoding} equal ones decode differently", flush=True)
+          f"{len(decoding)} equal ones decode differently; back to the text: {back} of {count} (tokenizers {back_there})", flush=True)
+    for i, want in decoding[:show]:
+        print(f"    decoded {strings[i % count]!r}\n      ours {mine[i][1].decode('utf-8', 'replace')!r}\n      hf   {want!r}")
     for i in differing[:show]:
         print(f"    {'tokens' if lines[i][0] else 'text'} {strings[i % count]!r}\n      ours {mine[i][0]}\n      hf   {theirs[i]}")
     return len(differing)
@@ -261,7 +267,7 @@ def main():
     parser.add_argument("--ours", required=True)
     parser.add_argument("--vocabularies", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "tokenizer-json")
-    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("--count", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--only")

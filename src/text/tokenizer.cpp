@@ -1,0 +1,15 @@
+#include "text/tokenizer.h"
+
+namespace anedvd {
+
+std::string text_of(const Tokenizer& tokenizer, std::span<const Token> ids, bool with_control) {
+  std::string text;
+  size_t i = 0;
+  // Control tokens that are not shown stand before the text.
+  for (; i < ids.size() && text.empty(); ++i) tokenizer.append_bytes(ids[i], text, with_control);
+  if (tokenizer.drops_first_space() && text.starts_with(' ')) text.erase(0, 1);
+  for (; i < ids.size(); ++i) tokenizer.append_bytes(ids[i], text, with_control);
+  return text;
+}
+
+}  // namespace anedvd
