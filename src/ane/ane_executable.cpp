@@ -14,6 +14,16 @@ uint64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
 }
 
+AneTimes operator-(const AneTimes& a, const AneTimes& b) {
+  return {a.steps - b.steps, a.columns - b.columns, a.device_nanoseconds - b.device_nanoseconds,
+          a.host_nanoseconds - b.host_nanoseconds, a.simulated_nanoseconds - b.simulated_nanoseconds};
+}
+
+void operator+=(AneTimes& sum, const AneTimes& more) {
+  sum = {sum.steps + more.steps, sum.columns + more.columns, sum.device_nanoseconds + more.device_nanoseconds,
+         sum.host_nanoseconds + more.host_nanoseconds, sum.simulated_nanoseconds + more.simulated_nanoseconds};
+}
+
 std::vector<int> ops_of(const AnePart& part) {
   return part.program != nullptr ? part.spec.ops : std::vector<int>{part.host_op};
 }
@@ -54,7 +64,7 @@ void AneExecutable::share_rows() {
       if (values_[size_t(out)] != nullptr) continue;  // another slice of it
       const int dim = plan_.values[size_t(out)].dim;
       if (free[dim].empty()) {
-        rows_.emplace_back(size_t(dim) * size_t(max_columns()));
+        rows_.emplace_back(size_t(column_floats(dim)) * size_t(max_columns()));
         free[dim].push_back(rows_.back().data());
       }
       values_[size_t(out)] = free[dim].back();
@@ -105,18 +115,18 @@ void AneExecutable::keep_wanted_columns() {
   for (size_t i = 0; i < wanted_.size(); ++i) columns_[i] = columns_[size_t(wanted_[i])];
   columns_.resize(wanted_.size());
   for (const ValueId value : live_at_tail_) {
-    const int64_t dim = plan_.values[size_t(value)].dim;
+    const int64_t dim = column_floats(plan_.values[size_t(value)].dim);
     for (size_t i = 0; i < wanted_.size(); ++i)  // ascending: a row never overwrites one still to be read
       if (wanted_[i] != int(i))
         std::copy_n(values_[size_t(value)] + wanted_[i] * dim, dim, values_[size_t(value)] + int64_t(i) * dim);
   }
 }
 
-Result<> AneExecutable::run_host_op(int op, const HostStep& step) {
+Result<> AneExecutable::run_host_ops(std::span<const int> ops, const HostStep& step) {
   const auto start = std::chrono::steady_clock::now();
-  ANEDVD_TRY_VOID(host_.run(op, step, values_));
+  ANEDVD_TRY_VOID(host_.run(ops, step, values_));
   const uint64_t time = nanoseconds_since(start);
-  statistics_.host_nanoseconds += time;
+  statistics_.all.host_nanoseconds += time;
   device_.driver().host_worked(time);
   return {};
 }
@@ -124,8 +134,7 @@ Result<> AneExecutable::run_host_op(int op, const HostStep& step) {
 Result<> AneExecutable::run_on_host(const ProgramSpec& spec, const HostStep& step) {
   // A slice's linear is computed whole: rows that other slices wrote are written again with the same meaning.
   ANEDVD_TRY_VOID(host_.prepare(spec.ops));
-  for (const int op : spec.ops) ANEDVD_TRY_VOID(run_host_op(op, step));
-  return {};
+  return run_host_ops(spec.ops, step);
 }
 
 Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
@@ -133,7 +142,7 @@ Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
     const auto start = std::chrono::steady_clock::now();
     const auto done = part.program->run(values_, int(step.columns.size()), plan_, device_.options().patience,
                                         device_.counters().evaluate_retries);
-    statistics_.device_nanoseconds += nanoseconds_since(start);
+    statistics_.all.device_nanoseconds += nanoseconds_since(start);
     ++statistics_.evaluations;
     if (done) break;
     ++statistics_.failures;
@@ -152,13 +161,22 @@ Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
     part.program.reset();
     return {};
   }
-  statistics_.simulated_nanoseconds += part.program->simulated_nanoseconds();
+  statistics_.all.simulated_nanoseconds += part.program->simulated_nanoseconds();
   return {};
 }
 
 Result<> AneExecutable::run(std::span<const Slice> slices) {
   take(slices);
-  ++statistics_.steps;
+  const AneTimes before = statistics_.all;
+  ++statistics_.all.steps;
+  statistics_.all.columns += int64_t(columns_.size());
+  const bool is_single = columns_.size() == 1;
+  ANEDVD_TRY_VOID(run_parts(slices));
+  if (is_single) statistics_.single += statistics_.all - before;
+  return {};
+}
+
+Result<> AneExecutable::run_parts(std::span<const Slice> slices) {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (i == tail_) {
       keep_wanted_columns();
@@ -166,8 +184,13 @@ Result<> AneExecutable::run(std::span<const Slice> slices) {
     }
     AnePart& part = parts_[i];
     const HostStep step{slices, columns_};
-    if (part.program == nullptr && part.host_op >= 0) {
-      ANEDVD_TRY_VOID(run_host_op(part.host_op, step));
+    if (part.host_op >= 0) {
+      // Neighbours are one job of the host's threads.
+      host_run_.clear();
+      for (; i < parts_.size() && parts_[i].host_op >= 0 && (host_run_.empty() || i != tail_); ++i)
+        host_run_.push_back(parts_[i].host_op);
+      --i;
+      ANEDVD_TRY_VOID(run_host_ops(host_run_, step));
       continue;
     }
     if (part.program != nullptr) ANEDVD_TRY_VOID(run_program(part, step));
@@ -180,7 +203,7 @@ Result<> AneExecutable::run(std::span<const Slice> slices) {
 }
 
 std::span<const float> AneExecutable::logits(int i) const {
-  return {values_[size_t(plan_.logits)] + int64_t(i) * plan_.vocab, size_t(plan_.vocab)};
+  return {values_[size_t(plan_.logits)] + int64_t(i) * column_floats(plan_.vocab), size_t(plan_.vocab)};
 }
 
 }  // namespace anedvd

@@ -15,13 +15,20 @@
 
 namespace anedvd {
 
-// What happened since the executable was made.
-struct AneStatistics {
-  int64_t steps = 0, evaluations = 0;
+// Where the time of some steps went.
+struct AneTimes {
+  int64_t steps = 0, columns = 0;
   uint64_t device_nanoseconds = 0, host_nanoseconds = 0;  // real time: evaluations with their copies, host steps
   uint64_t simulated_nanoseconds = 0;                     // on the simulated chip; 0 on a real one
-  int64_t overflowed = 0;                                 // evaluations whose work the host did again
-  int64_t failures = 0;                                   // evaluations that failed for good
+};
+
+// What happened since the executable was made.
+struct AneStatistics {
+  AneTimes all;
+  AneTimes single;  // of the steps with one column: decoding
+  int64_t evaluations = 0;
+  int64_t overflowed = 0;  // evaluations whose work the host did again
+  int64_t failures = 0;    // evaluations that failed for good
   std::string last_failure;
 };
 
@@ -51,9 +58,10 @@ class AneExecutable : public Executable {
   void find_tail();
   void take(std::span<const Slice> slices);
   void keep_wanted_columns();
+  Result<> run_parts(std::span<const Slice> slices);
   Result<> run_program(AnePart& part, const HostStep& step);
   Result<> run_on_host(const ProgramSpec& spec, const HostStep& step);
-  Result<> run_host_op(int op, const HostStep& step);
+  Result<> run_host_ops(std::span<const int> ops, const HostStep& step);
 
   Plan plan_;
   TensorFinder find_;
@@ -62,10 +70,11 @@ class AneExecutable : public Executable {
   std::vector<AnePart> parts_;
   size_t tail_ = 0;                       // first part behind the last attention
   std::vector<ValueId> live_at_tail_;     // written before it, read behind it
-  std::vector<std::vector<float>> rows_;  // [width][dim] each
+  std::vector<std::vector<float>> rows_;  // [width][column_floats] each
   std::vector<float*> values_;            // by value: its rows
   std::vector<HostColumn> columns_;
   std::vector<int> wanted_;
+  std::vector<int> host_run_;  // neighbouring host steps
   AneStatistics statistics_;
   PartObserver observer_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ane/planar.h"
+#include "device/host_ops.h"
 
 namespace anedvd {
 namespace {
@@ -65,8 +66,8 @@ DriverResult<> AneProgram::write_inputs(std::span<float* const> values, int colu
     if (!memory) return tl::unexpected(memory.error());
     int64_t first = 0;
     for (const PortPart& part : mil_.inputs[i].parts) {
-      const int64_t dim = plan.values[size_t(part.value)].dim;
-      scatter_planes(values[size_t(part.value)] + part.first_row, dim, first, part.rows, columns, layout_.inputs[i],
+      const int64_t stride = column_floats(plan.values[size_t(part.value)].dim);
+      scatter_planes(values[size_t(part.value)] + part.first_row, stride, first, part.rows, columns, layout_.inputs[i],
                      *memory);
       first += part.rows;
     }
@@ -95,9 +96,9 @@ DriverResult<> AneProgram::read_outputs(std::span<float* const> values, int colu
     if (!memory) return tl::unexpected(memory.error());
     int64_t first = 0;
     for (const PortPart& part : mil_.outputs[i].parts) {
-      const int64_t dim = plan.values[size_t(part.value)].dim;
+      const int64_t stride = column_floats(plan.values[size_t(part.value)].dim);
       const bool is_finite = gather_planes(*memory, layout_.outputs[i], first, part.rows, columns,
-                                           values[size_t(part.value)] + part.first_row, dim);
+                                           values[size_t(part.value)] + part.first_row, stride);
       overflowed_ = overflowed_ || !is_finite;
       first += part.rows;
     }

@@ -19,23 +19,20 @@ class CpuExecutable : public Executable {
     state_.layout = &layout_;
     state_.lowered = lower(plan_);
     ANEDVD_TRY(state_.kernels, select_kernels());
-    ANEDVD_TRY(state_.weights, Weights::load(plan_, state_.lowered, find, exact, pool_));
+    ANEDVD_TRY(state_.weights, Weights::find(plan_, find, exact));
+    ANEDVD_TRY_VOID(state_.weights.pack(state_.lowered.phases, pool_));
     for (const PlanMoe& moe : plan_.moes) {
       ANEDVD_TRY(ExpertWeights experts, ExpertWeights::load(plan_, moe, find, exact, pool_.threads()));
       state_.experts.push_back(std::move(experts));
     }
     state_.moe.reserve(plan_, max_columns_);
     for (const PlanRope& rope : plan_.ropes) state_.ropes.emplace_back(rope);
-    ANEDVD_TRY(state_.shared, make_buffers(max_columns_));
+    ANEDVD_TRY(state_.shared, make_buffers(state_, max_columns_));
     for (int thread = 0; thread < pool_.threads(); ++thread) {
-      ANEDVD_TRY(BufferSet own, make_buffers(std::min(max_columns_, kRedundantColumns)));
+      ANEDVD_TRY(BufferSet own, make_buffers(state_, std::min(max_columns_, kRedundantColumns)));
       state_.own.push_back(std::move(own));
     }
-    state_.scratch.resize(size_t(pool_.threads()));
-    for (ThreadScratch& scratch : state_.scratch) {
-      scratch.rows.resize(size_t(widest_) + size_t(2 * kGatePanels * kLanes) * size_t(max_columns_));
-      scratch.scores.resize(size_t(kAttentionTile) * kAttentionChunk);
-    }
+    reserve_scratch(state_, pool_.threads(), max_columns_);
     return {};
   }
 
@@ -53,27 +50,6 @@ class CpuExecutable : public Executable {
   }
 
  private:
-  static constexpr int kGatePanels = 2;  // as run_linear takes them
-
-  Result<BufferSet> make_buffers(int columns) {
-    BufferSet set;
-    set.columns = columns;
-    int64_t floats = 0;
-    for (const int size : state_.lowered.buffer_floats) {
-      set.offset.push_back(floats);
-      floats += int64_t(size) * columns;
-    }
-    for (const Value& value : plan_.values) widest_ = std::max(widest_, padded(value.dim));
-    widest_ = (widest_ + kBlock - 1) / kBlock * kBlock;
-    const int64_t blocks = int64_t(columns) * (widest_ / kBlock);
-    const int64_t bytes = floats * 4 + int64_t(columns) * widest_ + blocks * 4 + blocks * 8;
-    ANEDVD_TRY(set.memory, HugeBuffer::reserve(size_t(bytes) + 64));
-    set.scale = set.memory.as<float>() + floats;
-    set.sum = reinterpret_cast<int32_t*>(set.scale + blocks);
-    set.q = reinterpret_cast<int8_t*>(set.sum + 2 * blocks);
-    return set;
-  }
-
   // Lists the step's columns and makes room for what depends on them.
   void take(std::span<const Slice> slices) {
     state_.slices = slices;
@@ -95,19 +71,7 @@ class CpuExecutable : public Executable {
     for (RopeTable& rope : state_.ropes) rope.reserve(state_.max_position);
     const size_t logits = state_.wanted.size() * size_t(padded(plan_.vocab));
     if (state_.logits.size() < logits) state_.logits.resize(logits);
-    if (columns <= kRedundantColumns) reserve_records();
-  }
-
-  void reserve_records() {
-    // In steps of 8 chunks (1,024 positions), so that decoding does not grow them token by token.
-    // One more than the chunks: a sink's record.
-    const int chunks = (state_.max_position + kAttentionChunk - 1) / kAttentionChunk + 1;
-    if (chunks <= state_.record_chunks && !state_.records.empty()) return;
-    state_.record_chunks = (chunks + 7) / 8 * 8;
-    int64_t largest = 0;
-    for (const PlanAttention& attention : plan_.attentions)
-      largest = std::max(largest, attention.heads * record_floats(padded(attention.head_dim)));
-    state_.records.assign(size_t(largest * state_.record_chunks * kRedundantColumns), 0.0f);
+    if (columns <= kRedundantColumns) reserve_records(state_);
   }
 
   void step(int thread) {
@@ -181,7 +145,6 @@ class CpuExecutable : public Executable {
   KvLayout layout_;
   SpinPool pool_;
   int max_columns_;
-  int widest_ = 0;
   StepState state_;
 };
 

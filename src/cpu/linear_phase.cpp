@@ -5,9 +5,6 @@
 namespace anedvd {
 namespace {
 
-// Panels whose gate and up halves are computed before they are joined: few enough to stay in the nearest cache at any width.
-constexpr int kGatePanels = 2;
-
 class LinearRunner {
  public:
   LinearRunner(StepState& state, const Mode& mode, const LinearPhase& phase, int thread)
@@ -29,18 +26,13 @@ class LinearRunner {
       if (range.count == 0) continue;
       const ValueId value = phase_.outputs[i];
       float* out = row_of(state_, mode_, value, thread_, 0);
-      const int64_t stride = row_stride(value);
+      const int64_t stride = row_stride(state_, value);
       compute(linear, range, 0, range.count, out + int64_t(range.first) * kLanes, stride);
       finish(linear, range.first, range.count, out + int64_t(range.first) * kLanes, stride);
     }
   }
 
  private:
-  int64_t row_stride(ValueId value) const {
-    if (value == state_.plan->logits) return padded(state_.plan->vocab);
-    return state_.lowered.buffer_floats[size_t(state_.lowered.buffer[size_t(value)])];
-  }
-
   void run_gated() {
     const LinearWeights& gate = state_.weights.linear(phase_.linears[0]);
     const LinearWeights& up = state_.weights.linear(phase_.linears[1]);
@@ -50,7 +42,7 @@ class LinearRunner {
     float* gate_out = scratch.rows.data() + scratch.rows.size() - size_t(2 * stride * state_.shared.columns);
     float* up_out = gate_out + stride * state_.shared.columns;
     float* out = row_of(state_, mode_, phase_.outputs[0], thread_, 0);
-    const int64_t out_stride = row_stride(phase_.outputs[0]);
+    const int64_t out_stride = row_stride(state_, phase_.outputs[0]);
     for (int p = 0; p < range.count; p += kGatePanels) {
       const int count = std::min(kGatePanels, range.count - p);
       compute(gate, range, p, count, gate_out, stride);
@@ -86,7 +78,7 @@ class LinearRunner {
     args.scale = set_.scale;
     args.sum = set_.sum;
     args.x = row_of(state_, mode_, phase_.input, thread_, 0);
-    args.x_stride = row_stride(phase_.input);
+    args.x_stride = row_stride(state_, phase_.input);
     args.columns = mode_.columns;
     args.out = out;
     args.out_stride = stride;

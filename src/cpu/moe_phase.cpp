@@ -153,7 +153,7 @@ class MoeRunner {
     const int first = column_of(0);
     if (column_of(count - 1) - first == count - 1) {  // neighbours already
       batch.x = row(first);
-      batch.x_stride = state_.lowered.buffer_floats[size_t(state_.lowered.buffer[size_t(op_.in[0])])];
+      batch.x_stride = row_stride(state_, op_.in[0]);
       batch.q = set_.q + first * dim;
       batch.scale = set_.scale + first * blocks;
       batch.sum = set_.sum + first * blocks * 2;

@@ -17,6 +17,9 @@ namespace anedvd {
 // Up to this many columns every thread does the column phases for itself. A column's norm and quantisation take 0.3 µs, a barrier 0.7 µs and more.
 constexpr int kRedundantColumns = 4;
 
+// Panels whose gate and up halves are computed before they are joined: few enough to stay in the nearest cache at any width.
+constexpr int kGatePanels = 2;
+
 // One set of value buffers: the shared one, or a thread's private one.
 struct BufferSet {
   HugeBuffer memory;
@@ -90,12 +93,24 @@ struct StepState {
   std::vector<float> records;          // narrow attention: [column][head][chunk] records
   int record_chunks = 0;               // chunks that a query's part of `records` has room for
 
+  // Where each value's rows are when they are somebody else's (host_ops.h); empty: in the buffers.
+  std::span<float* const> outside;
+
   // This step.
   std::span<const Slice> slices;
   std::vector<Column> columns;
   std::vector<int> wanted;  // columns whose logits are wanted
   int max_position = 0;     // largest of the step, plus one
 };
+
+// Room for `columns` columns of every buffer and of the widest value as int8. kNoMemory.
+Result<BufferSet> make_buffers(const StepState& state, int columns);
+
+// Every thread's scratch, for steps of at most `columns` columns.
+void reserve_scratch(StepState& state, int threads, int columns);
+
+// Records for narrow attention up to the step's largest position.
+void reserve_records(StepState& state);
 
 // How a part of the step runs: which columns there are, and whether each thread does the column phases for itself.
 struct Mode {
@@ -104,8 +119,16 @@ struct Mode {
   bool tail = false;  // columns are those of StepState::wanted
 };
 
+// Floats from one column of a value to the next.
+inline int64_t row_stride(const StepState& state, ValueId value) {
+  const bool is_packed = !state.outside.empty() || value == state.plan->logits;
+  return is_packed ? padded(state.plan->values[size_t(value)].dim)
+                   : state.lowered.buffer_floats[size_t(state.lowered.buffer[size_t(value)])];
+}
+
 // Where a thread finds a value's row in this mode.
 inline float* row_of(StepState& state, const Mode& mode, ValueId value, int thread, int column) {
+  if (!state.outside.empty()) return state.outside[size_t(value)] + column * row_stride(state, value);
   if (value == state.plan->logits) return state.logits.data() + int64_t(column) * padded(state.plan->vocab);
   const auto buffer = size_t(state.lowered.buffer[size_t(value)]);
   BufferSet& set = mode.narrow && state.lowered.from_columns[size_t(value)] ? state.own[size_t(thread)] : state.shared;

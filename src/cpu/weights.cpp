@@ -47,20 +47,24 @@ Result<std::vector<float>> read_vector(const WeightRef& ref, const TensorFinder&
 
 }  // namespace
 
-Result<Weights> Weights::load(const Plan& plan, const Lowered& lowered, const TensorFinder& find, bool exact,
-                              SpinPool& pool) {
+Result<Weights> Weights::find(const Plan& plan, const TensorFinder& find, bool exact) {
   Weights weights;
   ANEDVD_TRY_VOID(weights.find_all(plan, find, exact));
+  return weights;
+}
+
+Result<> Weights::pack(std::span<const Phase> phases, SpinPool& pool) {
   std::vector<int64_t> arena_bytes(size_t(pool.threads()), 0);
-  weights.place(lowered, pool.threads(), arena_bytes);
+  place(phases, pool.threads(), arena_bytes);
+  const size_t first = arenas_.size();
   for (const int64_t bytes : arena_bytes) {
     ANEDVD_TRY(HugeBuffer arena, HugeBuffer::reserve(size_t(bytes)));
-    weights.packed_bytes_ += uint64_t(bytes);
-    weights.arenas_.push_back(std::move(arena));
+    packed_bytes_ += uint64_t(bytes);
+    arenas_.push_back(std::move(arena));
   }
   // Each thread touches and fills what it will read.
-  pool.run([&](int thread) { weights.pack(lowered, thread); });
-  return weights;
+  pool.run([&](int thread) { fill(phases, thread, arenas_[first + size_t(thread)].data()); });
+  return {};
 }
 
 Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exact) {
@@ -98,8 +102,8 @@ Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exac
 
 // Gives every thread its panels and their place in its arena, phase by phase. The panels of a phase's linears are one row of work, so that a small
 // matrix (k, v) does not leave threads idle; a gate's panel is followed by the same panel of up.
-void Weights::place(const Lowered& lowered, int threads, std::vector<int64_t>& arena_bytes) {
-  for (const Phase& phase : lowered.phases) {
+void Weights::place(std::span<const Phase> phases, int threads, std::vector<int64_t>& arena_bytes) {
+  for (const Phase& phase : phases) {
     const auto* linear_phase = std::get_if<LinearPhase>(&phase);
     if (linear_phase == nullptr) continue;
     int total = 0;
@@ -134,9 +138,8 @@ void Weights::place(const Lowered& lowered, int threads, std::vector<int64_t>& a
   }
 }
 
-void Weights::pack(const Lowered& lowered, int thread) {
-  const std::byte* arena = arenas_[size_t(thread)].data();
-  for (const Phase& phase : lowered.phases) {
+void Weights::fill(std::span<const Phase> phases, int thread, const std::byte* arena) {
+  for (const Phase& phase : phases) {
     const auto* linear_phase = std::get_if<LinearPhase>(&phase);
     if (linear_phase == nullptr) continue;
     for (int op : linear_phase->linears) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/machine/huge_buffer.h"
@@ -37,10 +38,12 @@ Result<const TensorView*> find_tensor(const WeightRef& ref, const TensorFinder& 
 
 class Weights {
  public:
-  // Finds and checks every tensor that the plan names, then packs. `exact`: nothing is packed, all products are fp32.
-  // kNotFound / kBadFile name the tensor; kNoMemory.
-  static Result<Weights> load(const Plan& plan, const Lowered& lowered, const TensorFinder& find, bool exact,
-                              SpinPool& pool);
+  // Finds and checks every tensor that the plan names, and reads those that are vectors. `exact`: nothing will be packed, all products are fp32.
+  // kNotFound / kBadFile name the tensor.
+  static Result<Weights> find(const Plan& plan, const TensorFinder& find, bool exact);
+
+  // Packs the linears of these phases, each thread of the pool what it will read. Callable again with others. kNoMemory.
+  Result<> pack(std::span<const Phase> phases, SpinPool& pool);
 
   const LinearWeights& linear(int op) const { return linears_[size_t(op)]; }      // op: index of a kLinear
   const float* vector(WeightId id) const { return vectors_[size_t(id)].data(); }  // a norm's weight, as floats
@@ -49,8 +52,8 @@ class Weights {
 
  private:
   Result<> find_all(const Plan& plan, const TensorFinder& find, bool exact);
-  void place(const Lowered& lowered, int threads, std::vector<int64_t>& arena_bytes);
-  void pack(const Lowered& lowered, int thread);
+  void place(std::span<const Phase> phases, int threads, std::vector<int64_t>& arena_bytes);
+  void fill(std::span<const Phase> phases, int thread, const std::byte* arena);
 
   std::vector<LinearWeights> linears_;       // by op
   std::vector<std::vector<float>> vectors_;  // by weight

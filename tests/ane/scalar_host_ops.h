@@ -25,26 +25,29 @@ class ScalarHostOps : public HostOps {
     return {};
   }
 
-  Result<> run(int index, const HostStep& step, std::span<float* const> values) override {
-    const Op& op = plan_.ops[size_t(index)];
-    if (op.kind == OpKind::kAttention) {
-      attend(op, step, values);
-      return {};
-    }
-    runs_of_linears += op.kind == OpKind::kLinear ? 1 : 0;
-    for (size_t c = 0; c < step.columns.size(); ++c) column(op, step.columns[c], c, values);
+  Result<> run(std::span<const int> ops, const HostStep& step, std::span<float* const> values) override {
+    for (const int index : ops) run_one(plan_.ops[size_t(index)], step, values);
     return {};
   }
 
  private:
+  void run_one(const Op& op, const HostStep& step, std::span<float* const> values) {
+    if (op.kind == OpKind::kAttention) {
+      attend(op, step, values);
+      return;
+    }
+    runs_of_linears += op.kind == OpKind::kLinear ? 1 : 0;
+    for (size_t c = 0; c < step.columns.size(); ++c) column(op, step.columns[c], c, values);
+  }
+
+  int64_t stride(ValueId value) const { return column_floats(plan_.values[size_t(value)].dim); }
+
   float rounded(double value) const { return as_half_ ? half_to_float(float_to_half(float(value))) : float(value); }
 
   void column(const Op& op, const HostColumn& at, size_t c, std::span<float* const> values) const {
     const int dim = plan_.values[size_t(op.out)].dim;
-    float* out = values[size_t(op.out)] + c * size_t(dim);
-    const auto in = [&](int i) {
-      return values[size_t(op.in[size_t(i)])] + c * size_t(plan_.values[size_t(op.in[size_t(i)])].dim);
-    };
+    float* out = values[size_t(op.out)] + int64_t(c) * stride(op.out);
+    const auto in = [&](int i) { return values[size_t(op.in[size_t(i)])] + int64_t(c) * stride(op.in[size_t(i)]); };
     switch (op.kind) {
       case OpKind::kEmbed:
         for (int i = 0; i < dim; ++i)
@@ -104,23 +107,23 @@ class ScalarHostOps : public HostOps {
 
   void attend(const Op& op, const HostStep& step, std::span<float* const> values) const {
     const PlanAttention& attention = plan_.attentions[size_t(op.spec)];
-    const int head = attention.head_dim, padded = (head + 15) / 16 * 16, kv_dim = attention.kv_heads * head;
+    const int head = attention.head_dim, padded = (head + 15) / 16 * 16;
     for (size_t c = 0; c < step.columns.size(); ++c) {
       const HostColumn& at = step.columns[c];
       for (int h = 0; h < attention.kv_heads; ++h) {
         uint16_t* block = head_block(step.slices[size_t(at.slice)], attention, h, at.position);
         for (int i = 0; i < head; ++i) {
           block[i * kPageTokens + at.position % kPageTokens] =
-              float_to_half(values[size_t(op.in[1])][c * size_t(kv_dim) + size_t(h * head + i)]);
+              float_to_half(values[size_t(op.in[1])][int64_t(c) * stride(op.in[1]) + h * head + i]);
           block[padded * kPageTokens + at.position % kPageTokens * padded + i] =
-              float_to_half(values[size_t(op.in[2])][c * size_t(kv_dim) + size_t(h * head + i)]);
+              float_to_half(values[size_t(op.in[2])][int64_t(c) * stride(op.in[2]) + h * head + i]);
         }
       }
     }
     for (size_t c = 0; c < step.columns.size(); ++c) {
       const HostColumn& at = step.columns[c];
       for (int h = 0; h < attention.heads; ++h) {
-        const float* q = values[size_t(op.in[0])] + c * size_t(attention.heads * head) + size_t(h * head);
+        const float* q = values[size_t(op.in[0])] + int64_t(c) * stride(op.in[0]) + h * head;
         const int kv_head = h * attention.kv_heads / attention.heads;
         std::vector<double> scores, sum(size_t(head), 0.0);
         double total = 0;
@@ -136,8 +139,7 @@ class ScalarHostOps : public HostOps {
                 scores.back() * double(half_to_float(k[padded * kPageTokens + p % kPageTokens * padded + i]));
         }
         for (int i = 0; i < head; ++i)
-          values[size_t(op.out)][c * size_t(attention.heads * head) + size_t(h * head + i)] =
-              float(sum[size_t(i)] / total);
+          values[size_t(op.out)][int64_t(c) * stride(op.out) + h * head + i] = float(sum[size_t(i)] / total);
       }
     }
   }
