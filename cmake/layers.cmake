@@ -47,7 +47,7 @@ anedvd_layer(model    USES device formats)
 anedvd_layer(cpu      USES device)
 anedvd_layer(ane      USES device)
 anedvd_layer(engine   USES model cpu kv sampling text)
-anedvd_layer(cli      USES engine)
+anedvd_layer(cli      USES engine ane)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.cpp)
 add_executable(anedvd ${CMAKE_SOURCE_DIR}/src/cli/main.cpp)

@@ -22,7 +22,7 @@ class AneModel : public Executable {
   AneExecutable& executable() { return *executable_; }
   const AneExecutable& executable() const { return *executable_; }
   const AneDevice& device() const { return *device_; }
-  Driver& driver() { return *driver_; }
+  const Driver& driver() const { return *driver_; }
 
   // Bytes of all loaded programs' weights, as fp16.
   uint64_t weight_bytes() const;

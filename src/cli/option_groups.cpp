@@ -1,5 +1,7 @@
 #include "cli/option_groups.h"
 
+#include "cli/devices.h"
+
 namespace anedvd {
 namespace {
 
@@ -25,7 +27,7 @@ std::vector<OptionSpec> model_option() {
 }
 
 std::vector<OptionSpec> runtime_options() {
-  return {
+  std::vector<OptionSpec> own = {
       {.name = "--max-seq",
        .alias = "-c",
        .group = OptionGroup::kModel,
@@ -35,15 +37,6 @@ std::vector<OptionSpec> runtime_options() {
        .low = 1,
        .high = 1 << 30,
        .example = "2048"},
-      {.name = "--device",
-       .group = OptionGroup::kDevice,
-       .kind = OptionKind::kChoice,
-       .value = "NAME",
-       .help = "where to compute",
-       .fallback = "auto",
-       .choices = "auto|cpu",
-       .hidden_choices = "ane|sim",
-       .example = "cpu"},
       {.name = "--threads",
        .alias = "-t",
        .group = OptionGroup::kDevice,
@@ -79,6 +72,7 @@ std::vector<OptionSpec> runtime_options() {
        .help = "q and k rows hold adjacent pairs",
        .is_rare = true},
   };
+  return join({own, device_options()});
 }
 
 std::vector<OptionSpec> sampling_options() {

@@ -57,6 +57,9 @@ class CpuRuntime : public Runtime {
     return tokenizer_.get();
   }
 
+  Executable& executable() override { return *program_.executable; }
+  const KvLayout& layout() const override { return *layout_; }
+
   std::unique_ptr<Sequence> new_sequence() override { return std::make_unique<CpuSequence>(*pool_); }
 
   Result<std::span<const float>> append(Sequence& sequence, std::span<const Token> tokens,

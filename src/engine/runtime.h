@@ -61,6 +61,10 @@ class Runtime {
   // Built at the first call. Error: the file's tokenizer is one that anedvd lacks.
   virtual Result<const Tokenizer*> tokenizer() = 0;
 
+  // The model on its device and the layout of its cache: for whoever makes steps of several sequences.
+  virtual Executable& executable() = 0;
+  virtual const KvLayout& layout() const = 0;
+
   virtual std::unique_ptr<Sequence> new_sequence() = 0;
 
   // Appends tokens in steps of `chunk` columns. Returns the logits [vocab] of the last one, valid until the next call.

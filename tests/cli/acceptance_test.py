@@ -362,7 +362,7 @@ class Check09HelpIsComplete(unittest.TestCase):
 
         self.assertEqual(completes("anedvd", "tok"), ["tokenize"])
         self.assertEqual(completes("anedvd", "run", "--te"), ["--temp"])
-        self.assertEqual(completes("anedvd", "run", "--device", ""), ["auto", "cpu"])
+        self.assertEqual(completes("anedvd", "run", "--device", ""), ["auto", "ane", "cpu", "sim"])
         self.assertEqual(completes("anedvd", "completions", "z"), ["zsh"])
 
 

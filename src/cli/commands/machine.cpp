@@ -48,15 +48,4 @@ std::string parameter_words(int64_t parameters) {
   return with_commas(parameters);
 }
 
-Result<std::string> chosen_device(const Args& args) {
-  const std::string device = args.text("--device").value_or("auto");
-  if (device == "sim") return fail(ErrorCode::kUsage, "--device sim: not in this version; use --device cpu");
-  if (device == "ane" && kMayHaveNeuralEngine)
-    return fail(ErrorCode::kUsage, "--device ane: not in this version; use --device cpu");
-  if (device == "ane")
-    return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use --device cpu",
-                system_words());
-  return std::string("cpu");
-}
-
 }  // namespace anedvd

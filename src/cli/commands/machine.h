@@ -1,11 +1,10 @@
-// The machine that the program runs on, in words and numbers, and which device the person gets.
+// The machine that the program runs on, in words and numbers.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "base/result.h"
-#include "cli/args.h"
 
 namespace anedvd {
 
@@ -21,9 +20,5 @@ Machine this_machine();
 
 // "135M", "1.71B": parameters as model names give them.
 std::string parameter_words(int64_t parameters);
-
-// --device of the arguments as the name of a device of this version. Errors: kDevice for a device that the machine lacks, kUsage for
-// one that this version lacks.
-Result<std::string> chosen_device(const Args& args);
 
 }  // namespace anedvd

@@ -9,6 +9,7 @@
 #include "cli/commands/all.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run_session.h"
+#include "cli/devices.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/answer_writer.h"
 #include "cli/terminal/console.h"
@@ -57,13 +58,15 @@ class Stream {
 double rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
 
 // prompt 16 tokens 0.04 s (400 tok/s) · answer 8 tokens 0.06 s (131 tok/s) · cpu
-std::string statistics_line(const GenerateResult& result, const RuntimeInfo& info) {
+std::string statistics_line(const GenerateResult& result, const RuntimeInfo& info, const AneModel* ane) {
   const auto part = [](std::string_view what, size_t tokens, double seconds) {
     return fmt::format("{} {} {} {} ({} tok/s)", what, with_commas(int64_t(tokens)), tokens == 1 ? "token" : "tokens",
                        duration_words(seconds), seconds > 0 ? three_digits(rate(double(tokens), seconds)) : "–");
   };
   std::string line = part("prompt", size_t(result.prompt_tokens), result.prefill_s) + " · " +
                      part("answer", result.ids.size(), result.decode_s) + " · " + info.device;
+  if (const std::string words = ane != nullptr ? device_words(*ane) : ""; !words.empty())
+    line += fmt::format(" ({})", words);
   if (result.finish == FinishReason::kLength) line += " · length";
   if (result.finish == FinishReason::kCancelled) line += " · stopped";
   return line;
@@ -91,6 +94,7 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
   ANEDVD_TRY(const RunWords words, read_run_words(args));
   ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
   options.exact = options.exact || exact;
+  if (exact) options.device = {};
   ANEDVD_TRY(GenerateRequest request, request_of(args));
   ANEDVD_TRY(const auto runtime, load_runtime(words.model, options));
   ANEDVD_TRY(request.prompt, prompt_ids(*runtime, args, words.prompt, request.max_tokens));
@@ -104,11 +108,14 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
              generate(*runtime, *sequence, request, [&](std::string_view text) { return stream.take(text); }));
   ANEDVD_TRY_VOID(stream.finish());
   const RuntimeInfo& info = runtime->info();
+  const AneModel* ane = ane_model_of(runtime->executable());
   if (json) {
-    const std::string text = result_json(result, info).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    Json object = result_json(result, info);
+    if (ane != nullptr) object["ane"] = device_json(*ane);
+    const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     ANEDVD_TRY_VOID(write_out(text));
   } else {
-    console.note(console.err(Tone::kDim, statistics_line(result, info)));
+    console.note(console.err(Tone::kDim, statistics_line(result, info, ane)));
   }
   return stream.interrupted() ? kInterrupted : kDone;
 }

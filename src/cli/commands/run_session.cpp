@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/words.h"
-#include "cli/commands/machine.h"
 #include "cli/commands/model_words.h"
+#include "cli/devices.h"
 #include "cli/model_path.h"
 #include "cli/models/known_models.h"
 #include "cli/terminal/input.h"
@@ -77,8 +77,9 @@ Result<RunWords> read_run_words(const Args& args) {
 }
 
 Result<RuntimeOptions> runtime_options_of(const Args& args) {
-  ANEDVD_TRY_VOID(chosen_device(args));
   RuntimeOptions options;
+  ANEDVD_TRY(DeviceChoice device, choose_device(args));
+  options.device = std::move(device.compiler);
   options.threads = int(args.integer("--threads").value_or(0));
   options.max_seq = int(args.integer("--max-seq").value_or(0));
   options.chunk = int(args.integer("--chunk").value_or(0));

@@ -1,0 +1,218 @@
+#include "cli/devices.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "ane/objc/objc_driver.h"
+#include "ane/sim/sim_driver.h"
+#include "base/words.h"
+#include "cli/commands/machine.h"
+#include "cpu/cpu_host_ops.h"
+#include "cpu/kernels/select.h"
+
+namespace anedvd {
+namespace {
+
+#if defined(__APPLE__) && defined(__aarch64__)
+constexpr bool kMayHaveNeuralEngine = true;
+#else
+constexpr bool kMayHaveNeuralEngine = false;
+#endif
+
+constexpr const char* kDefaultProfile = "a18pro-27";
+
+bool has_framework() { return kMayHaveNeuralEngine || std::getenv("ANEDVD_ANE_FRAMEWORK") != nullptr; }
+
+std::string joined(std::span<const std::string_view> names) {
+  std::string all;
+  for (const std::string_view name : names) all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
+  return all;
+}
+
+// Drivers are made when the plan is there, so that a wrong file is told before a service is asked.
+using DriverMaker = std::function<Result<std::unique_ptr<Driver>>(int threads)>;
+
+DeviceCompiler compiler_over(const char* name, const DriverMaker& open, const AneOptions& options) {
+  return [=](const Plan& plan, const KvLayout& layout, const TensorFinder& find,
+             const DeviceRequest& request) -> Result<DeviceProgram> {
+    ANEDVD_TRY(auto driver, open(request.threads));
+    ANEDVD_TRY(auto host, make_host_ops(plan, layout, find, {request.threads, options.width, request.exact}));
+    ANEDVD_TRY(auto model, AneModel::make(plan, find, std::move(driver), options, std::move(host)));
+    ANEDVD_TRY(const KernelTable* kernels, select_kernels());
+    const uint64_t bytes = model->weight_bytes();
+    return DeviceProgram{std::move(model), name, kernels->words, bytes};
+  };
+}
+
+}  // namespace
+
+Result<AneOptions> ane_options_of(const Args& args) {
+  AneOptions options;
+  if (args.given("--fuse") && args.given("--split"))
+    return fail(ErrorCode::kUsage, "--fuse: contradicts --split; give one of them");
+  options.fuse = !args.given("--split");
+  if (args.given("--chunk")) options.width = int(*args.integer("--chunk"));
+  return options;
+}
+
+Result<sim::Profile> sim_profile_of(const Args& args) {
+  const std::string name = args.text("--sim-profile").value_or(kDefaultProfile);
+  auto profile = sim::profile_named(name);
+  if (!profile)
+    return fail(ErrorCode::kUsage, "--sim-profile {}: no such profile; use one of {}", visible(name, 60),
+                joined(sim::profile_names()));
+  if (const auto chip = args.text("--sim-chip")) {
+    const auto names = sim::chip_names();
+    if (std::find(names.begin(), names.end(), *chip) == names.end())
+      return fail(ErrorCode::kUsage, "--sim-chip {}: no such chip; use one of {}", visible(*chip, 60), joined(names));
+    ANEDVD_TRY_VOID(sim::use_chip(*profile, *chip));
+  }
+  if (args.given("--sim-deterministic")) profile->cost.noise = 0;
+  if (const auto faults = args.text("--sim-faults")) {
+    ANEDVD_TRY(profile->faults, sim::parse_faults(*faults));
+  }
+  return *profile;
+}
+
+Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads) {
+  const std::string name = args.text("--device").value_or("auto");
+  if (name == "sim") {
+    ANEDVD_TRY(sim::Profile profile, sim_profile_of(args));
+    profile.threads = threads;
+    return sim::SimDriver::make(std::move(profile));
+  }
+  if (name == "cpu")
+    return fail(ErrorCode::kUsage, "--device cpu: has no programs of the Neural Engine; use --device sim");
+  if (!has_framework())
+    return fail(ErrorCode::kDevice,
+                "--device {}: this machine has no Neural Engine ({}); use --device sim, the simulator", name,
+                this_machine().system);
+  if (args.text("--ane-route").value_or("inmem") == "e5")
+    return fail(ErrorCode::kUsage, "--ane-route e5: not in this version; use --ane-route inmem");
+  return objc::open_objc_driver();
+}
+
+Result<DeviceChoice> choose_device(const Args& args) {
+  DeviceChoice choice;
+  choice.name = args.text("--device").value_or("auto");
+  ANEDVD_TRY(const AneOptions options, ane_options_of(args));
+  if (choice.name == "sim") {
+    ANEDVD_TRY(const sim::Profile profile, sim_profile_of(args));
+    const DriverMaker open = [profile](int threads) -> Result<std::unique_ptr<Driver>> {
+      sim::Profile own = profile;
+      own.threads = threads;
+      return sim::SimDriver::make(std::move(own));
+    };
+    choice.compiler = compiler_over("sim", open, options);
+    return choice;
+  }
+  if (choice.name == "ane") {
+    if (!has_framework())
+      return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use --device cpu",
+                  this_machine().system);
+    if (args.text("--ane-route").value_or("inmem") == "e5")
+      return fail(ErrorCode::kUsage, "--ane-route e5: not in this version; use --ane-route inmem");
+    choice.compiler = compiler_over(
+        "ane", [](int) { return objc::open_objc_driver(); }, options);
+    return choice;
+  }
+  choice.name = "cpu";
+  return choice;
+}
+
+AneModel* ane_model_of(Executable& executable) { return dynamic_cast<AneModel*>(&executable); }
+
+std::string device_words(const AneModel& model) {
+  const AneStatistics& statistics = model.executable().statistics();
+  const AneCounters& counters = model.device().counters();
+  std::string words;
+  const auto add = [&](std::string_view part) { words += fmt::format("{}{}", words.empty() ? "" : " · ", part); };
+  const AneTimes& single = statistics.single;
+  if (single.simulated_nanoseconds > 0)
+    add(fmt::format(
+        "simulated {} tok/s",
+        three_digits(1e9 * double(single.columns) / double(single.simulated_nanoseconds + single.host_nanoseconds))));
+  if (counters.host_programs > 0) add(fmt::format("{} programs refused, on the CPU", counters.host_programs));
+  if (statistics.failures > 0)
+    add(fmt::format("{} {} failed, the CPU went on", statistics.failures,
+                    statistics.failures == 1 ? "program" : "programs"));
+  if (statistics.overflowed > 0) add(fmt::format("{} overflows computed on the CPU", statistics.overflowed));
+  if (counters.evaluate_retries > 0) add(fmt::format("{} retries", counters.evaluate_retries));
+  return words;
+}
+
+nlohmann::ordered_json device_json(const AneModel& model) {
+  const AneStatistics& statistics = model.executable().statistics();
+  const AneCounters& counters = model.device().counters();
+  const auto times = [](const AneTimes& t) {
+    nlohmann::ordered_json json = {{"steps", t.steps},
+                                   {"columns", t.columns},
+                                   {"device_ms", double(t.device_nanoseconds) / 1e6},
+                                   {"host_ms", double(t.host_nanoseconds) / 1e6}};
+    if (t.simulated_nanoseconds > 0) json["simulated_ms"] = double(t.simulated_nanoseconds) / 1e6;
+    return json;
+  };
+  return {{"machine", model.driver().machine()},     {"programs", counters.loaded},
+          {"host_programs", counters.host_programs}, {"compiles", counters.compiles},
+          {"load_retries", counters.load_retries},   {"splits", counters.splits},
+          {"evaluations", statistics.evaluations},   {"evaluate_retries", counters.evaluate_retries},
+          {"failures", statistics.failures},         {"last_failure", statistics.last_failure},
+          {"overflowed", statistics.overflowed},     {"all", times(statistics.all)},
+          {"single", times(statistics.single)}};
+}
+
+std::vector<OptionSpec> device_options() {
+  return {
+      {.name = "--device",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kChoice,
+       .value = "NAME",
+       .help = "where to compute",
+       .fallback = "auto",
+       .choices = "auto|ane|cpu|sim",
+       .example = "cpu"},
+      {.name = "--sim-chip",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kText,
+       .value = "NAME",
+       .help = "chip whose times the simulator tells [a18-pro]",
+       .example = "m4-pro",
+       .is_rare = true},
+      {.name = "--sim-profile",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kFile,
+       .value = "NAME|FILE",
+       .help = "what the simulator accepts and how it rounds [a18pro-27]",
+       .example = "m4-26",
+       .is_rare = true},
+      {.name = "--sim-deterministic",
+       .group = OptionGroup::kDevice,
+       .help = "simulated times without noise",
+       .is_rare = true},
+      {.name = "--sim-faults",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kText,
+       .value = "LIST",
+       .help = "failures to inject: STAGE:KIND*TIMES@AFTER,…",
+       .example = "evaluate:timeout@20",
+       .is_rare = true},
+      {.name = "--ane-route",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kChoice,
+       .value = "NAME",
+       .help = "way to the Neural Engine",
+       .fallback = "inmem",
+       .choices = "inmem|e5",
+       .example = "inmem",
+       .is_rare = true},
+      {.name = "--fuse",
+       .group = OptionGroup::kDevice,
+       .help = "several linears in one program of the Neural Engine: as it is without this flag",
+       .is_rare = true},
+      {.name = "--split", .group = OptionGroup::kDevice, .help = "every linear a program of its own", .is_rare = true},
+  };
+}
+
+}  // namespace anedvd

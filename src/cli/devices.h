@@ -1,0 +1,51 @@
+// Which device a person gets: the only place that names concrete ones.
+//
+//   --device cpu   the quantised kernels
+//            sim   the Neural Engine's programs on the simulator (--sim-chip, --sim-profile, --sim-deterministic, --sim-faults)
+//            ane   the Neural Engine through Apple's private framework, or the library that ANEDVD_ANE_FRAMEWORK names in its place
+//            auto  the Neural Engine where there is one and it measures faster, else the CPU
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "ane/ane_model.h"
+#include "ane/sim/profile.h"
+#include "cli/args.h"
+#include "device/compile.h"
+
+namespace anedvd {
+
+struct DeviceChoice {
+  std::string name;         // "cpu", "sim", "ane"
+  DeviceCompiler compiler;  // empty: the engine's own, the CPU
+};
+
+// --device and what belongs to it. Errors: kDevice for a device that the machine lacks, kUsage for values that are none.
+Result<DeviceChoice> choose_device(const Args& args);
+
+// The driver behind --device sim or ane, for commands that compile programs without a model. Errors as above; kUsage for cpu.
+Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads);
+
+// --fuse, --split, --chunk.
+Result<AneOptions> ane_options_of(const Args& args);
+
+// --sim-profile, --sim-chip, --sim-deterministic, --sim-faults.
+Result<sim::Profile> sim_profile_of(const Args& args);
+
+// The model behind an executable when it runs on the Neural Engine or its simulator; null on the CPU.
+AneModel* ane_model_of(Executable& executable);
+
+// Steps, retries, failures and simulated time of a model in a few words; empty when there is nothing to say.
+std::string device_words(const AneModel& model);
+
+// The same and more for --json: programs, compiles, retries, failures, overflows, device and host time, simulated time.
+nlohmann::ordered_json device_json(const AneModel& model);
+
+// Every option above.
+std::vector<OptionSpec> device_options();
+
+}  // namespace anedvd
