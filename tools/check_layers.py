@@ -18,8 +18,8 @@ CODE = {".h", ".cpp", ".inl", ".inc"}
 # The first matching row counts. Headers without a slash that are not listed are the standard library's or the system's.
 LIBRARIES = [
     ("CLI/", r"cli/args\.cpp", "it costs seconds a file; describe options as data in cli/args.h"),
-    ("nlohmann/json_fwd.hpp", r"(base|formats|text|sampling|engine|api|cli)/.*", "JSON stays near the outside world"),
-    ("nlohmann/", r"(base|formats|text|sampling|engine|api|cli)/.*\.cpp", "headers include nlohmann/json_fwd.hpp"),
+    ("nlohmann/json_fwd.hpp", r"(base|formats|text|convert|sampling|engine|api|cli)/.*", "JSON stays near the outside world"),
+    ("nlohmann/", r"(base|formats|text|convert|sampling|engine|api|cli)/.*\.cpp", "headers include nlohmann/json_fwd.hpp"),
     ("fmt/core.h", r".*", ""),
     ("fmt/", r"base/[a-z_]+\.cpp", "it costs seconds a file; use fmt/core.h"),
     ("tl/", r"base/result\.h", "use Result from base/result.h"),

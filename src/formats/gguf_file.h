@@ -31,6 +31,7 @@ class GgufFile final : public TensorSource {
   const std::filesystem::path& path() const override { return path_; }
   uint64_t file_bytes() const override;
 
+  const GgufMetadata& metadata() const { return metadata_; }
   uint32_t version() const { return version_; }
   int shard_count() const { return int(files_.size()); }
 

@@ -39,6 +39,14 @@ enum class GgufType : uint32_t {
 
 class GgufMetadata final : public ConfigView {
  public:
+  struct Entry {
+    std::string_view key;
+    GgufType type;
+    GgufType element = GgufType::kU8;  // arrays only
+    uint64_t count = 0;                // arrays only: their entries
+    std::span<const std::byte> bytes;  // number: its bytes; string: its text; array: its entries, one behind the other
+  };
+
   GgufMetadata() = default;
 
   // Reads `count` pairs at the cursor. `where` names the file, in these errors and in those of the readers below.
@@ -66,15 +74,10 @@ class GgufMetadata final : public ConfigView {
 
   size_t size() const { return entries_.size(); }
 
- private:
-  struct Entry {
-    std::string_view key;
-    GgufType type;
-    GgufType element = GgufType::kU8;  // arrays only
-    uint64_t count = 0;                // arrays only: their entries
-    std::span<const std::byte> bytes;  // number: its bytes; string: its text; array: its entries, one behind the other
-  };
+  // In file order, as stored: for who copies them into another file.
+  const std::vector<Entry>& entries() const { return entries_; }
 
+ private:
   const Entry* find(std::string_view key) const;
   Result<const Entry*> find_array(std::string_view key) const;
   static std::string words(const Entry& entry);

@@ -38,10 +38,38 @@ struct Search {
   int guesses;
 };
 
-// Sums over a group, each value weighted.
+// Sums over a group, each value weighted. Kept in eight lanes, so that they become vector code without a change of order.
+constexpr int kLanesOfSums = 8;
+
+struct Lanes {
+  float lane[kLanesOfSums] = {};
+  float total() const {
+    return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+  }
+};
+
 struct Sums {
   float w = 0, x = 0, xx = 0, q = 0, qq = 0, qx = 0;
 };
+
+// `low` and `inverse` choose the codes.
+Sums sums_of(const float* values, const float (&weights)[kGroup], float low, float inverse, float highest) {
+  Lanes w, x, xx, q, qq, qx;
+  for (int i = 0; i < kGroup; i += kLanesOfSums) {
+    for (int l = 0; l < kLanesOfSums; ++l) {
+      const float value = values[i + l], weight = weights[i + l];
+      const float code = nearest_within((value - low) * inverse, 0, highest);
+      const float weighted = weight * value, weighted_code = weight * code;
+      w.lane[l] += weight;
+      x.lane[l] += weighted;
+      xx.lane[l] += weighted * value;
+      q.lane[l] += weighted_code;
+      qq.lane[l] += weighted_code * code;
+      qx.lane[l] += weighted_code * value;
+    }
+  }
+  return {w.total(), x.total(), xx.total(), q.total(), qq.total(), qx.total()};
+}
 
 Line fit(const Sums& s) {
   const float determinant = s.w * s.qq - s.q * s.q;
@@ -74,17 +102,7 @@ Line search_line(const float* values, const float (&weights)[kGroup], const Sear
   for (int guess = 0; guess < search.guesses; ++guess) {
     const float inverse = (highest + search.first + search.step * float(guess)) / range;
     if (!std::isfinite(inverse)) break;  // so narrow a range that every scale is zero as a half
-    Sums s;
-    for (int i = 0; i < kGroup; ++i) {
-      const float x = values[i], w = weights[i];
-      const float q = nearest_within((x - low) * inverse, 0, highest);
-      s.w += w;
-      s.x += w * x;
-      s.xx += w * x * x;
-      s.q += w * q;
-      s.qq += w * q * q;
-      s.qx += w * q * x;
-    }
+    const Sums s = sums_of(values, weights, low, inverse, highest);
     const Line line = fit(s);
     const float error = squared_error(s, line);
     if (line.scale > 0 && error < best_error) {
@@ -220,13 +238,16 @@ float search_scale(const float* values) {
   for (int guess = 0; guess < kGuesses; ++guess) {
     const float inverse = -(31.1f + 0.1f * float(guess)) / farthest;
     if (!std::isfinite(inverse)) break;
-    float qq = 0, qx = 0;
-    for (int i = 0; i < kSignedGroup; ++i) {
-      const float x = values[i], w = x * x;
-      const float q = nearest_within(x * inverse, float(kLowestCode), float(kHighestCode));
-      qq += w * q * q;
-      qx += w * q * x;
+    Lanes codes, products;
+    for (int i = 0; i < kSignedGroup; i += kLanesOfSums) {
+      for (int l = 0; l < kLanesOfSums; ++l) {
+        const float x = values[i + l], w = x * x;
+        const float q = nearest_within(x * inverse, float(kLowestCode), float(kHighestCode));
+        codes.lane[l] += w * q * q;
+        products.lane[l] += w * q * x;
+      }
     }
+    const float qq = codes.total(), qx = products.total();
     // By the best factor qx / qq the error falls by qx² / qq.
     if (qq > 0 && qx * qx / qq > best_score) {
       best_score = qx * qx / qq;

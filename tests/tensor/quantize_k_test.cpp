@@ -1,4 +1,4 @@
-// The K quantisers against the blocks that ggml's reference chooses (tools/make_k_quant_fixtures.py): as near to the floats, or nearer.
+// The K quantisers against the blocks that ggml's reference chooses (tools/quant/make_k_quant_fixtures.py): as near to the floats, or nearer.
 #include "tensor/quantize_k.h"
 
 #include <cmath>

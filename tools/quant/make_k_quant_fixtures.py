@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/data/quant/quantize_k.bin: rows of floats and the K blocks that ggml's reference quantisers choose for them.
 
-    python3 tools/make_k_quant_fixtures.py …/libggml-base.so
+    python3 tools/quant/make_k_quant_fixtures.py …/libggml-base.so
 
 The test asks that our blocks are as near to the floats as these, not that they are the same. All little endian:
     "AQK1", u32 floats, u32 types, floats × f32, then for each type: u32 type number, u32 bytes, the bytes
@@ -41,7 +41,7 @@ def main():
         blocks = ctypes.create_string_buffer(len(x) // values * width)
         getattr(ggml, name)(x.ctypes.data_as(ctypes.c_void_p), blocks, ctypes.c_int64(len(x)))
         out += struct.pack("<II", int(qtype), len(blocks.raw)) + blocks.raw
-    path = pathlib.Path(__file__).resolve().parent.parent / "tests/data/quant/quantize_k.bin"
+    path = pathlib.Path(__file__).resolve().parents[2] / "tests/data/quant/quantize_k.bin"
     path.write_bytes(out)
     print(f"{path.name}: {len(x)} floats, {len(out)} bytes")
 

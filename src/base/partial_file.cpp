@@ -1,0 +1,82 @@
+#include "base/partial_file.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/words.h"
+
+namespace anedvd {
+namespace {
+
+tl::unexpected<Error> refuse_path(const std::filesystem::path& path, int error_number) {
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+  return fail(ErrorCode::kIo, "{}: {}; {}", visible(path.string()),
+              std::error_code(error_number, std::generic_category()).message(),
+              is_full ? "free some space or choose another place" : "choose another place");
+}
+
+}  // namespace
+
+PartialFile::PartialFile(std::filesystem::path target, int descriptor)
+    : target_(std::move(target)), partial_(target_.string() + ".partial"), descriptor_(descriptor) {}
+
+PartialFile::PartialFile(PartialFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      partial_(std::move(other.partial_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      written_(other.written_) {}
+
+PartialFile::~PartialFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  std::error_code ignored;
+  std::filesystem::remove(partial_, ignored);
+}
+
+Result<PartialFile> PartialFile::create(const std::filesystem::path& target, uint64_t bytes_needed) {
+  std::error_code error;
+  const auto status = std::filesystem::status(target, error);
+  // Renaming onto a device would take its place.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return fail(ErrorCode::kUsage, "{}: is {}; give the name of a file", visible(target.string()),
+                std::filesystem::is_directory(status) ? "a folder" : "not a file");
+  const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  if (const auto space = std::filesystem::space(folder, error); !error && space.available < bytes_needed)
+    return fail(ErrorCode::kIo, "{}: needs {}, the disk has {} left; free some space or choose another place",
+                visible(target.string()), size_words(bytes_needed), size_words(space.available));
+  const std::filesystem::path partial = target.string() + ".partial";
+  // O_NOFOLLOW: a link of that name could lead anywhere.
+  const int descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor < 0) return refuse_path(target, errno);
+  return PartialFile(target, descriptor);
+}
+
+tl::unexpected<Error> PartialFile::refuse(int error_number) const { return refuse_path(target_, error_number); }
+
+Result<> PartialFile::write(std::span<const std::byte> bytes) {
+  constexpr size_t kMostAtOnce = size_t(1) << 30;  // macOS refuses 2 GB and more
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return refuse(errno);
+    bytes = bytes.subspan(size_t(count));
+    written_ += uint64_t(count);
+  }
+  return {};
+}
+
+Result<> PartialFile::publish() {
+  // Only then does a full disk of a network file system speak up.
+  if (fsync(descriptor_) != 0 && errno != EINVAL) return refuse(errno);
+  std::error_code error;
+  std::filesystem::rename(partial_, target_, error);
+  if (error) return refuse(error.value());
+  close(std::exchange(descriptor_, -1));
+  return {};
+}
+
+}  // namespace anedvd
