@@ -16,7 +16,7 @@ constexpr std::string_view kEnding = ".safetensors";
 constexpr int kMostParts = 10000;  // of a numbered set
 
 bool is_plain_name(std::string_view name) {
-  const auto is_bad = [](char c) { return c == '/' || c == '\\' || (c >= 0 && c < ' ') || c == 0x7f; };
+  const auto is_bad = [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
   return name.ends_with(kEnding) && name.size() > kEnding.size() && name.size() <= 255 && !name.starts_with('.') &&
          std::none_of(name.begin(), name.end(), is_bad);
 }
