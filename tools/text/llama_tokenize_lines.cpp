@@ -30,11 +30,13 @@ int main(int argc, char** argv) {
     ids.resize(text.size() * 4 + 16);
     const int count = llama_tokenize(vocab, text.data(), static_cast<int>(text.size()), ids.data(),
                                      static_cast<int>(ids.size()), false, line[0] == '1');
-    for (int i = 0; i < count; ++i) std::printf("%d ", ids[i]);
-    std::string decoded(text.size() * 8 + 4096, '\0');
-    const int length =
-        llama_detokenize(vocab, ids.data(), count, decoded.data(), static_cast<int>(decoded.size()), false, true);
-    decoded.resize(static_cast<size_t>(length > 0 ? length : 0));
+    std::string decoded;
+    for (int i = 0; i < count; ++i) {
+      std::printf("%d ", ids[i]);
+      char piece[4096];
+      const int length = llama_token_to_piece(vocab, ids[i], piece, sizeof piece, 0, true);
+      if (length > 0) decoded.append(piece, static_cast<size_t>(length));
+    }
     std::fputs("|", stdout);
     for (const char byte : decoded) std::printf("%02x", static_cast<unsigned char>(byte));
     std::fputs("\n", stdout);

@@ -148,6 +148,9 @@ def main():
             continue
         mine = ours[len(pairs):]
         differing = [i for i in range(len(lines)) if mine[i][0] != theirs[i][0]]
+        # The peer's pieces include the space that stands before the first word; its llama_detokenize also tidies spaces, so it is not used.
+        if sum(len(there) == len(here) + 1 for (_, here), (_, there) in zip(mine, theirs)) > len(lines) / 2:
+            theirs = [(ids, text.removeprefix(b" ")) for ids, text in theirs]
         decoding = [i for i in range(len(lines)) if mine[i][0] == theirs[i][0] and mine[i][1] != theirs[i][1]]
         back = sum(mine[i][1] == lines[i][1] for i in range(len(strings)))
         back_there = sum(theirs[i][1] == lines[i][1] for i in range(len(strings)))

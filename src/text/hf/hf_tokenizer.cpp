@@ -4,10 +4,12 @@
 #include <deque>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/mapped_file.h"
 #include "text/hf/added_tokens.h"
 #include "text/hf/decoder.h"
 #include "text/hf/json_fields.h"
@@ -28,6 +30,7 @@ namespace fs = std::filesystem;
 // Everything that views point into.
 struct Storage {
   std::string json;
+  std::optional<MappedFile> file;
   std::deque<std::string> arena;
 };
 
@@ -94,25 +97,23 @@ class HfTokenizer final : public TokenizerBase {
   Parts parts_;
 };
 
-Result<std::string> read_text(const fs::path& path) {
+// "" if there is no such file.
+std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return fail(ErrorCode::kNotFound, "{}: cannot be opened; give a folder with a tokenizer.json", path.string());
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Tokenizer>> make_hf_tokenizer_from_json(std::string json, std::string_view where,
-                                                               const HfSideFiles& side_files) {
+// `json` lies in the storage.
+Result<std::unique_ptr<Tokenizer>> make(std::unique_ptr<Storage> storage, std::string_view json, std::string_view where,
+                                        const HfSideFiles& side_files) {
   HfTokenizer::Parts parts;
-  parts.storage = std::make_unique<Storage>();
-  parts.storage->json = std::move(json);
-  ANEDVD_TRY(HfModelFile file, read_hf_model_file(parts.storage->json, where, parts.storage->arena));
+  parts.storage = std::move(storage);
+  ANEDVD_TRY(HfModelFile file, read_hf_model_file(json, where, parts.storage->arena));
   ANEDVD_TRY(parts.normalizer, read_normalizer(file.section("normalizer"), where));
   ANEDVD_TRY(parts.pre_tokenizer, read_pre_tokenizer(file.section("pre_tokenizer"), where));
   ANEDVD_TRY(parts.decoder, read_decoder(file.section("decoder"), where));
   ANEDVD_TRY(AddedTokens added, read_added_tokens(file.section("added_tokens"), where, parts.storage->arena));
+  parts.kind = model_type(file);
   ANEDVD_TRY(auto vocabulary, make_vocabulary(file, added, where));
   ANEDVD_TRY(SpecialIds ids, read_special_ids(file.section("post_processor"), side_files, where, *vocabulary));
   for (const AddedTokens::Added& token : added.tokens) {
@@ -125,7 +126,6 @@ Result<std::unique_ptr<Tokenizer>> make_hf_tokenizer_from_json(std::string json,
   std::ranges::sort(ids.found_later);
   const bool raw_bytes = parts.pre_tokenizer.byte_level && !parts.normalizer.mapped;
   ANEDVD_TRY(parts.model, make_word_model(file, *vocabulary, raw_bytes, where));
-  parts.kind = model_type(file);
   parts.drops_first_space = parts.decoder.drops_first_space;
   added.normalize(parts.normalizer, parts.storage->arena);
   parts.normal_text = SpecialMatcher(added.normal_entries(false));
@@ -133,17 +133,33 @@ Result<std::unique_ptr<Tokenizer>> make_hf_tokenizer_from_json(std::string json,
   return std::make_unique<HfTokenizer>(std::move(vocabulary), std::move(ids), std::move(parts));
 }
 
+}  // namespace
+
+Result<std::unique_ptr<Tokenizer>> make_hf_tokenizer_from_json(std::string json, std::string_view where,
+                                                               const HfSideFiles& side_files) {
+  auto storage = std::make_unique<Storage>();
+  storage->json = std::move(json);
+  const std::string_view text = storage->json;
+  return make(std::move(storage), text, where, side_files);
+}
+
 Result<std::unique_ptr<Tokenizer>> make_hf_tokenizer(const fs::path& folder) {
   std::error_code error;
   const bool is_file = fs::is_regular_file(folder, error);
   const fs::path path = is_file ? folder : folder / "tokenizer.json";
-  ANEDVD_TRY(std::string json, read_text(path));
+  if (!fs::exists(path, error))
+    return fail(ErrorCode::kNotFound, "{}: cannot be opened; give a folder with a tokenizer.json", path.string());
+  // Mapped, not read: the largest files have 30 MB, and most of it is looked at once.
+  auto storage = std::make_unique<Storage>();
+  ANEDVD_TRY(storage->file, MappedFile::open(path));
+  const auto bytes = storage->file->bytes();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   HfSideFiles side_files;
-  const auto beside = [&](const char* name) { return read_text(path.parent_path() / name).value_or(std::string()); };
+  const auto beside = [&](const char* name) { return read_text(path.parent_path() / name); };
   side_files.tokenizer_config = beside("tokenizer_config.json");
   side_files.generation_config = beside("generation_config.json");
   side_files.config = beside("config.json");
-  return make_hf_tokenizer_from_json(std::move(json), path.string(), side_files);
+  return make(std::move(storage), text, path.string(), side_files);
 }
 
 }  // namespace anedvd

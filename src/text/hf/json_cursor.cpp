@@ -1,5 +1,6 @@
 #include "text/hf/json_cursor.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "text/unicode.h"
@@ -52,9 +53,18 @@ Result<> JsonCursor::status() const {
   return fail(ErrorCode::kBadFile, "{}: broken JSON: {}; fetch the file again", where_, error_);
 }
 
-void JsonCursor::skip_space() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
+void JsonCursor::skip_long_space() {
+  constexpr uint64_t kEightSpaces = 0x2020202020202020u;
+  for (;;) {
+    uint64_t word = 0;
+    while (at_ + sizeof word <= text_.size() &&
+           (std::memcpy(&word, text_.data() + at_, sizeof word), word) == kEightSpaces)
+      at_ += sizeof word;
+    if (at_ >= text_.size()) return;
+    const char c = text_[at_];
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return;
     ++at_;
+  }
 }
 
 bool JsonCursor::at_end() {
@@ -169,18 +179,21 @@ std::string_view JsonCursor::unescape(std::string_view raw) {
 double JsonCursor::number() {
   skip_space();
   const size_t start = at_;
-  while (at_ < text_.size() && std::memchr("+-0123456789.eE", text_[at_], 15) != nullptr) ++at_;
-  const std::string digits(text_.substr(start, at_ - start));
   // Whole numbers, which is what vocabularies hold, without the slow path.
-  if (!digits.empty() && digits.size() <= 15 && digits.find_first_not_of("0123456789") == std::string::npos) {
-    int64_t value = 0;
-    for (const char digit : digits) value = value * 10 + (digit - '0');
-    return static_cast<double>(value);
-  }
-  char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
-  if (digits.empty() || *end != '\0') complain("expected a number");
-  return value;
+  int64_t value = 0;
+  while (at_ < text_.size() && at_ - start < 15 && text_[at_] >= '0' && text_[at_] <= '9')
+    value = value * 10 + (text_[at_++] - '0');
+  const auto goes_on = [&] {
+    if (at_ >= text_.size()) return false;
+    const char c = text_[at_];
+    return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+  };
+  if (at_ > start && !goes_on()) return static_cast<double>(value);
+  while (goes_on()) ++at_;
+  double parsed = 0;
+  const auto [end, error] = std::from_chars(text_.data() + start, text_.data() + at_, parsed);
+  if (error != std::errc() || end != text_.data() + at_) complain("expected a number");
+  return parsed;
 }
 
 std::string_view JsonCursor::skip() {

@@ -41,6 +41,7 @@ class JsonCursor {
   // The text of the value that comes next, which is passed over.
   std::string_view skip();
 
+  size_t bytes_left() const { return text_.size() - at_; }
   // True if all was well so far.
   bool ok() const { return error_.empty(); }
   Result<> status() const;
@@ -50,7 +51,11 @@ class JsonCursor {
   void complain(std::string_view what);
 
  private:
-  void skip_space();
+  void skip_space() {
+    // Compact files have none, indented ones ten in a row.
+    if (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) <= ' ') skip_long_space();
+  }
+  void skip_long_space();
   bool next_item(char close);
   std::string_view unescape(std::string_view raw);
 

@@ -15,30 +15,24 @@ using Json = nlohmann::json;
 // Ids may have holes, but a file of a few bytes must not make a table of gigabytes.
 constexpr size_t kHolesAtMost = 1u << 20;
 
-struct Entry {
-  std::string_view text;
-  size_t id = 0;
-};
-
-void place(const std::vector<Entry>& entries, HfModelFile& file, JsonCursor& cursor) {
-  size_t size = 0;
-  for (const Entry& entry : entries) size = std::max(size, entry.id + 1);
-  if (size > entries.size() + kHolesAtMost) return cursor.complain("token ids far beyond their number");
-  file.texts.assign(size, {});
-  for (const Entry& entry : entries) file.texts[entry.id] = entry.text;
-}
-
 // {"text": id, …}
 void read_id_vocabulary(JsonCursor& cursor, HfModelFile& file) {
-  std::vector<Entry> entries;
+  // An entry takes five bytes at least, so no honest id is above this, in whatever order they come.
+  const size_t ids_at_most = cursor.bytes_left() / 5 + kHolesAtMost;
+  size_t count = 0;
   if (!cursor.enter('{')) return;
   std::string_view text;
   while (cursor.next_member(text)) {
-    const double id = cursor.number();
-    if (!(id >= 0 && id < INT32_MAX && id == std::floor(id))) return cursor.complain("a token id is no id");
-    entries.push_back({text, static_cast<size_t>(id)});
+    const double number = cursor.number();
+    if (!(number >= 0 && number < INT32_MAX && number == std::floor(number)))
+      return cursor.complain("a token id is no id");
+    const auto id = static_cast<size_t>(number);
+    if (id >= ids_at_most) return cursor.complain("token ids far beyond their number");
+    if (id >= file.texts.size()) file.texts.resize(id + 1);
+    file.texts[id] = text;
+    ++count;
   }
-  place(entries, file, cursor);
+  if (file.texts.size() > count + kHolesAtMost) cursor.complain("token ids far beyond their number");
 }
 
 // [["text", score], …]
@@ -57,28 +51,28 @@ void read_score_vocabulary(JsonCursor& cursor, HfModelFile& file) {
 void read_merges(JsonCursor& cursor, HfModelFile& file, std::deque<std::string>& arena) {
   constexpr char kNeverInText = '\xFF';  // no byte of UTF-8, so pieces may hold spaces
   if (!cursor.enter('[')) return;
+  file.merges.reserve(2 * file.texts.size());  // usual: one to two a token
+  // The pairs are shorter than the text they are written in, so this never moves; pages that are not written cost nothing.
   std::string& pairs = arena.emplace_back();
-  std::vector<size_t> ends;
   while (cursor.next_element()) {
     if (cursor.peek() == JsonCursor::Kind::kString) {
+      if (file.separator != ' ') return cursor.complain("merges of two kinds");
       file.merges.push_back(cursor.string());
       continue;
     }
+    if (file.separator == ' ') {
+      if (!file.merges.empty()) return cursor.complain("merges of two kinds");
+      file.separator = kNeverInText;
+      pairs.reserve(cursor.bytes_left());
+    }
     if (!cursor.enter('[') || !cursor.next_element()) return cursor.complain("expected a pair of pieces");
+    const size_t start = pairs.size();
     pairs.append(cursor.string());
     pairs.push_back(kNeverInText);
     if (!cursor.next_element()) return cursor.complain("expected a pair of pieces");
     pairs.append(cursor.string());
-    ends.push_back(pairs.size());
+    file.merges.push_back(std::string_view(pairs).substr(start));
     if (cursor.next_element()) return cursor.complain("expected a pair of pieces");
-  }
-  if (ends.empty()) return;
-  if (!file.merges.empty()) return cursor.complain("merges of two kinds");
-  file.separator = kNeverInText;
-  file.merges.reserve(ends.size());
-  for (size_t i = 0; i < ends.size(); ++i) {
-    const size_t start = i == 0 ? 0 : ends[i - 1];
-    file.merges.push_back(std::string_view(pairs).substr(start, ends[i] - start));
   }
 }
 

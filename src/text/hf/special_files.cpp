@@ -1,9 +1,12 @@
 #include "text/hf/special_files.h"
 
+#include <deque>
+
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/words.h"
+#include "text/hf/json_cursor.h"
 #include "text/hf/json_fields.h"
 
 namespace anedvd {
@@ -69,11 +72,30 @@ Result<Json> parse_side_file(const std::string& text, std::string_view where, st
   return parse_json(text, fmt::format("{} beside {}", name, where));
 }
 
+// tokenizer_config.json without what tokenizer.json says as well: a megabyte of added tokens in Gemma's.
+Result<Json> parse_tokenizer_config(const std::string& text, std::string_view where) {
+  if (text.empty()) return Json();
+  const std::string name = fmt::format("tokenizer_config.json beside {}", where);
+  std::deque<std::string> arena;
+  JsonCursor cursor(text, name, arena);
+  Json config = Json::object();
+  std::string_view key;
+  if (cursor.enter('{')) {
+    while (cursor.next_member(key)) {
+      const std::string_view value = cursor.skip();
+      if (!cursor.ok() || key == "added_tokens_decoder") continue;
+      ANEDVD_TRY(config[std::string(key)], parse_json(value, name));
+    }
+  }
+  ANEDVD_TRY_VOID(cursor.status());
+  return config;
+}
+
 }  // namespace
 
 Result<SpecialIds> read_special_ids(const Json& post_processor, const HfSideFiles& files, std::string_view where,
                                     Vocabulary& vocabulary) {
-  ANEDVD_TRY(const Json tokenizer_config, parse_side_file(files.tokenizer_config, where, "tokenizer_config.json"));
+  ANEDVD_TRY(const Json tokenizer_config, parse_tokenizer_config(files.tokenizer_config, where));
   ANEDVD_TRY(const Json generation_config, parse_side_file(files.generation_config, where, "generation_config.json"));
   ANEDVD_TRY(const Json config, parse_side_file(files.config, where, "config.json"));
   ANEDVD_TRY(const Template added, read_post_processor(post_processor, where, vocabulary, 0));

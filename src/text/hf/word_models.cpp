@@ -34,7 +34,7 @@ Token unknown_of(const HfModelFile& file, const Vocabulary& vocabulary) {
   return text.empty() ? -1 : vocabulary.find(text).value_or(-1);
 }
 
-Result<std::unique_ptr<WordModel>> make_bpe(const HfModelFile& file, const Vocabulary& vocabulary, bool raw_bytes,
+Result<std::unique_ptr<WordModel>> make_bpe(HfModelFile& file, const Vocabulary& vocabulary, bool raw_bytes,
                                             std::string_view where) {
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!text_of(file.model_field(name)).empty()) {
@@ -52,17 +52,17 @@ Result<std::unique_ptr<WordModel>> make_bpe(const HfModelFile& file, const Vocab
   options.ignore_merges = is_true(file.model_field("ignore_merges"));
   options.fuse_unknown = is_true(file.model_field("fuse_unk"));
   options.unknown = unknown_of(file, vocabulary);
-  return std::make_unique<BpeModel>(vocabulary, MergeList(file.merges, file.separator), options);
+  return std::make_unique<BpeModel>(vocabulary, MergeList(std::move(file.merges), file.separator), options);
 }
 
-Result<std::unique_ptr<WordModel>> make_unigram(const HfModelFile& file, const Vocabulary& vocabulary,
+Result<std::unique_ptr<WordModel>> make_unigram(HfModelFile& file, const Vocabulary& vocabulary,
                                                 std::string_view where) {
   if (file.scores.empty()) return fail(ErrorCode::kBadFile, "{}: a unigram model without scores", where);
   UnigramModel::Options options;
   options.byte_fallback = is_true(file.model_field("byte_fallback"));
   const Json& unknown = file.model_field("unk_id");
   if (unknown.is_number_integer() && vocabulary.has(unknown.get<Token>())) options.unknown = unknown.get<Token>();
-  std::vector<double> scores = file.scores;
+  std::vector<double> scores = std::move(file.scores);
   scores.resize(static_cast<size_t>(vocabulary.size()), 0.0);  // added tokens beyond the model's are never looked up
   return std::make_unique<UnigramModel>(vocabulary, std::move(scores), options);
 }
@@ -88,10 +88,10 @@ std::string model_type(const HfModelFile& file) {
   return file.model.contains("max_input_chars_per_word") ? "WordPiece" : "BPE";
 }
 
-Result<std::unique_ptr<Vocabulary>> make_vocabulary(const HfModelFile& file, const AddedTokens& added,
+Result<std::unique_ptr<Vocabulary>> make_vocabulary(HfModelFile& file, const AddedTokens& added,
                                                     std::string_view where) {
   constexpr size_t kHolesAtMost = 1u << 20;
-  std::vector<std::string_view> texts = file.texts;
+  std::vector<std::string_view> texts = std::move(file.texts);
   size_t size = texts.size();
   for (const auto& token : added.tokens) size = std::max(size, static_cast<size_t>(token.entry.token) + 1);
   if (size == 0) return fail(ErrorCode::kBadFile, "{}: the vocabulary is empty", where);
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Vocabulary>> make_vocabulary(const HfModelFile& file, con
   }
   if (is_true(file.model_field("byte_fallback"))) {
     for (size_t id = 0; id < size; ++id) {
-      if (byte_token_value(texts[id]) >= 0) types[id] = PieceType::kByte;
+      if (texts[id].size() == 6 && byte_token_value(texts[id]) >= 0) types[id] = PieceType::kByte;
     }
   }
   for (const auto& token : added.tokens) {
@@ -116,8 +116,8 @@ Result<std::unique_ptr<Vocabulary>> make_vocabulary(const HfModelFile& file, con
   return std::make_unique<Vocabulary>(std::move(texts), std::move(types));
 }
 
-Result<std::unique_ptr<WordModel>> make_word_model(const HfModelFile& file, const Vocabulary& vocabulary,
-                                                   bool raw_bytes, std::string_view where) {
+Result<std::unique_ptr<WordModel>> make_word_model(HfModelFile& file, const Vocabulary& vocabulary, bool raw_bytes,
+                                                   std::string_view where) {
   const std::string type = model_type(file);
   if (type == "BPE") return make_bpe(file, vocabulary, raw_bytes, where);
   if (raw_bytes)
