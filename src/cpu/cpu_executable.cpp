@@ -18,6 +18,7 @@ class CpuExecutable : public Executable {
     state_.plan = &plan_;
     state_.layout = &layout_;
     state_.lowered = lower(plan_);
+    find_head_input();
     ANEDVD_TRY(state_.kernels, select_kernels());
     ANEDVD_TRY(state_.weights, Weights::find(plan_, find, exact));
     ANEDVD_TRY_VOID(state_.weights.pack(state_.lowered.phases, pool_));
@@ -42,6 +43,9 @@ class CpuExecutable : public Executable {
   Result<> run(std::span<const Slice> slices) override {
     take(slices);
     pool_.run([this](int thread) { step(thread); });
+    const int wanted = int(state_.wanted.size());
+    const Mode tail{wanted, wanted <= kRedundantColumns, true};
+    if (wanted > 0 && head_input_ >= 0) hidden_ = row_of(state_, tail, head_input_, 0, 0);
     return {};
   }
 
@@ -49,7 +53,25 @@ class CpuExecutable : public Executable {
     return {state_.logits.data() + int64_t(i) * padded(plan_.vocab), size_t(plan_.vocab)};
   }
 
+  std::span<const float> hidden(int i) const override {
+    if (head_input_ < 0) return {};
+    return {hidden_ + int64_t(i) * row_stride(state_, head_input_), size_t(plan_.values[size_t(head_input_)].dim)};
+  }
+
  private:
+  // What the last linear reads stays where it is unless a step behind it has the same buffer.
+  void find_head_input() {
+    size_t head = plan_.ops.size();
+    while (head > 0 && plan_.ops[head - 1].kind != OpKind::kLinear) --head;
+    if (head == 0) return;
+    const ValueId input = plan_.ops[head - 1].in[0];
+    for (size_t i = head; i < plan_.ops.size(); ++i) {
+      const ValueId out = plan_.ops[i].out;
+      if (out != plan_.logits && state_.lowered.buffer[size_t(out)] == state_.lowered.buffer[size_t(input)]) return;
+    }
+    head_input_ = input;
+  }
+
   // Lists the step's columns and makes room for what depends on them.
   void take(std::span<const Slice> slices) {
     state_.slices = slices;
@@ -146,6 +168,8 @@ class CpuExecutable : public Executable {
   SpinPool pool_;
   int max_columns_;
   StepState state_;
+  ValueId head_input_ = -1;  // the last linear's; −1: a later step writes over it
+  const float* hidden_ = nullptr;
 };
 
 }  // namespace

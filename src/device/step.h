@@ -40,6 +40,9 @@ class Executable {
 
   // Row i of the last step's logits, [vocab] floats; valid until the next run.
   virtual std::span<const float> logits(int i) const = 0;
+
+  // The same row before the head, behind the last norm: [hidden] floats, for embeddings. Empty: this device does not keep it.
+  virtual std::span<const float> hidden(int /*i*/) const { return {}; }
 };
 
 }  // namespace anedvd

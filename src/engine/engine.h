@@ -37,7 +37,7 @@ struct EngineStatistics {
   uint64_t finished = 0, cancelled = 0, failed = 0, rejected = 0, preempted = 0;
   double prefill_seconds = 0, decode_seconds = 0;  // summed over requests
   uint64_t kv_bytes = 0, kv_limit_bytes = 0;       // pages in use, by sequences and by the prefix cache
-  uint64_t kv_cached_bytes = 0;                    // of these, held by the prefix cache alone
+  uint64_t kv_cached_bytes = 0;                    // of these, known to the prefix cache
 };
 
 class Engine {

@@ -68,15 +68,6 @@ class Answer {
 
 }  // namespace
 
-std::string_view finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kCancelled: return "cancelled";
-  }
-  return "";
-}
-
 Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request,
                                 const TextSink& on_text) {
   ANEDVD_TRY_VOID(check_request(runtime, request));

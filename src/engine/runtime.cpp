@@ -9,6 +9,7 @@
 #include "kv/sequence_cache.h"
 #include "model/family.h"
 #include "model/plan_builder.h"
+#include "model/quantise_at_load.h"
 #include "text/conversation.h"
 
 namespace anedvd {
@@ -80,7 +81,8 @@ class CpuRuntime : public Runtime {
     ANEDVD_TRY(spec_, family->read(*source_));
     if (options.rope_hf || options.rope_adjacent) spec_.adjacent_rope_rows = options.rope_adjacent;
     ANEDVD_TRY_VOID(choose_sizes(options));
-    ANEDVD_TRY(const Plan plan, build_plan(spec_, *family, *source_, info_.max_seq));
+    ANEDVD_TRY(Plan plan, build_plan(spec_, *family, *source_, info_.max_seq));
+    ANEDVD_TRY_VOID(quantise(plan, options));
     layout_ = std::make_unique<KvLayout>(plan.cache);
     info_.kv_token_bytes = uint64_t(layout_->token_bytes());
     ANEDVD_TRY_VOID(check_memory());
@@ -100,6 +102,17 @@ class CpuRuntime : public Runtime {
   }
 
  private:
+  Result<> quantise(Plan& plan, const RuntimeOptions& options) {
+    quant_ = options.quant;
+    if (!quant_) return {};
+    if (options.exact)
+      return fail(ErrorCode::kUsage,
+                  "--quant: --exact computes with the weights as they are stored; leave one of them out");
+    if (options.device) return fail(ErrorCode::kUsage, "--quant: quantised kernels are the CPU's; use --device cpu");
+    info_.quantised_at_load = quantise_at_load(plan, *quant_, *source_);
+    return {};
+  }
+
   Result<> choose_sizes(const RuntimeOptions& options) {
     info_.threads = options.threads > 0 ? options.threads : usable_cores();
     info_.max_seq = options.max_seq > 0 ? options.max_seq : std::min(spec_.context, kDefaultContext);
@@ -113,7 +126,7 @@ class CpuRuntime : public Runtime {
   // Refuses beforehand what the system would kill later. Weights once as packed, the cache for one full sequence, work space.
   Result<> check_memory() const {
     const uint64_t available = available_memory();
-    const uint64_t weights = source_->file_bytes();
+    const uint64_t weights = quant_ ? bytes_at_load(*source_, quant_) : source_->file_bytes();
     const uint64_t cache = info_.kv_token_bytes * uint64_t(info_.max_seq);
     const uint64_t work = uint64_t(64) << 20;
     if (available == 0 || weights + cache + work <= available) return {};
@@ -156,6 +169,7 @@ class CpuRuntime : public Runtime {
   ModelSpec spec_;
   RuntimeInfo info_;
   int chunk_ = kDefaultChunk;
+  std::optional<DType> quant_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<KvLayout> layout_;
   DeviceProgram program_;

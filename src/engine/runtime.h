@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct RuntimeOptions {
   bool exact = false;  // fp32 activations and plain loops: the reference that others are checked against
   bool rope_hf = false, rope_adjacent = false;  // overrides of the row order of q and k
   DeviceCompiler device = {};                   // empty: the CPU's
+  std::optional<DType> quant = {};  // matrices of plain floats are packed as this (model/quantise_at_load.h)
 };
 
 struct RuntimeInfo {
@@ -35,6 +37,7 @@ struct RuntimeInfo {
   int threads = 0;
   int max_seq = 0;
   uint64_t weight_bytes = 0;    // packed weights in memory
+  int quantised_at_load = 0;    // matrices, by RuntimeOptions::quant
   uint64_t kv_token_bytes = 0;  // cache for one token
   double load_seconds = 0;
 };

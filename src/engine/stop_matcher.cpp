@@ -5,13 +5,16 @@
 namespace anedvd {
 
 std::string StopMatcher::push(std::string_view text) {
-  if (found_) return "";
+  if (found()) return "";
   held_ += text;
   size_t end = std::string::npos;
-  for (const std::string& stop : stops_)
-    if (!stop.empty()) end = std::min(end, held_.find(stop));
-  if (end != std::string::npos) {
-    found_ = true;
+  for (const std::string& stop : stops_) {
+    const size_t at = stop.empty() ? std::string::npos : held_.find(stop);
+    if (at >= end) continue;
+    end = at;
+    found_ = &stop;
+  }
+  if (found()) {
     held_.resize(end);
     return std::move(held_);
   }
@@ -25,6 +28,6 @@ std::string StopMatcher::push(std::string_view text) {
   return out;
 }
 
-std::string StopMatcher::finish() { return found_ ? "" : std::move(held_); }
+std::string StopMatcher::finish() { return found() ? "" : std::move(held_); }
 
 }  // namespace anedvd

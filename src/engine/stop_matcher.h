@@ -20,12 +20,15 @@ class StopMatcher {
   // The end: what was held back.
   std::string finish();
 
-  bool found() const { return found_; }
+  bool found() const { return found_ != nullptr; }
+
+  // The one that was found.
+  const std::string& stop() const { return *found_; }
 
  private:
   std::span<const std::string> stops_;
   std::string held_;
-  bool found_ = false;
+  const std::string* found_ = nullptr;
 };
 
 }  // namespace anedvd

@@ -42,7 +42,7 @@ class Ticket {
   bool full() const;
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
 
-  // Called by the engine when it is made: what cancel() and making room do to wake a sleeping engine.
+  // What cancel() and making room do to wake a sleeping engine. May be called when the engine is gone.
   void attach(std::function<void()> poke);
 
  private:
@@ -52,6 +52,7 @@ class Ticket {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Event> events_;
+  bool ended_ = false;  // the last event was posted
   std::function<void()> wake_, poke_;
 };
 

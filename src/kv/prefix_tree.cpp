@@ -59,7 +59,8 @@ PrefixMatch PrefixTree::find(Tokens tokens) {
   return match;
 }
 
-void PrefixTree::insert(Tokens tokens, std::span<const PageHandle> pages) {
+void PrefixTree::insert(Tokens tokens, SequenceCache& cache) {
+  const std::span<const PageHandle> pages = cache.handles();
   Node* node = &root_;
   ++clock_;
   for (size_t i = 0; !tokens.empty(); ++i) {
@@ -72,6 +73,7 @@ void PrefixTree::insert(Tokens tokens, std::span<const PageHandle> pages) {
       node->used = clock_;
       if (node->count < kPageTokens) return;
       if (int(head.size()) < kPageTokens) return;
+      if (pages[i].words() != node->page.words()) cache.replace(i, node->page);
       continue;
     }
     // An open page that ends inside this one is in front of it: the longer one takes its place.

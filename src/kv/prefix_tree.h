@@ -19,6 +19,7 @@
 
 #include "device/kv_view.h"
 #include "kv/page_pool.h"
+#include "kv/sequence_cache.h"
 
 namespace anedvd {
 
@@ -40,9 +41,9 @@ class PrefixTree {
   // The longest cached prefix of `tokens`. What it passes counts as used now.
   PrefixMatch find(std::span<const int32_t> tokens);
 
-  // `pages[i]` holds positions 16·i … of a sequence; its last page may be open. Known prefixes keep the pages they have. An open page must not be
-  // written to any more.
-  void insert(std::span<const int32_t> tokens, std::span<const PageHandle> pages);
+  // Puts the pages of a sequence's first tokens into the tree; the last one may be open and must not be written to any more. Where the tree has a
+  // page for the same tokens already, the sequence takes that one for its own: keys and values depend on the tokens alone.
+  void insert(std::span<const int32_t> tokens, SequenceCache& cache);
 
   // Lets go of least recently used pages that nobody else holds, leaves first, until `pages` of them went back. How many did.
   int64_t evict(int64_t pages);

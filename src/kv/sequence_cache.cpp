@@ -30,6 +30,11 @@ void SequenceCache::append_shared(PageHandle page) {
   handles_.push_back(std::move(page));
 }
 
+void SequenceCache::replace(size_t i, const PageHandle& page) {
+  handles_[i] = page;
+  table_[i] = page.words();
+}
+
 Result<> SequenceCache::append_copy(const PageHandle& from) {
   ANEDVD_TRY(PageHandle page, pool_->take());
   std::memcpy(page.words(), from.words(), size_t(pool_->page_bytes()));

@@ -24,6 +24,9 @@ class SequenceCache {
   // Further pages, whole ones that are only read from here on.
   void append_shared(PageHandle page);
 
+  // Page `i` is given up for one with the same contents.
+  void replace(size_t i, const PageHandle& page);
+
   // A page of its own behind the others, with the contents of `from`: for a beginning of it.
   Result<> append_copy(const PageHandle& from);
 

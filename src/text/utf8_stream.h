@@ -18,6 +18,9 @@ class Utf8Stream {
   // The end: what was held back, as U+FFFD if it is incomplete.
   std::string finish();
 
+  // Whether a character is half there.
+  bool holds() const { return !held_.empty(); }
+
  private:
   std::string held_;  // at most three bytes: the start of a character
 };

@@ -24,7 +24,7 @@ void leave(PagePool& pool, PrefixTree& tree, const Tokens& tokens, uint16_t mark
   SequenceCache cache(pool);
   ASSERT_TRUE(cache.reserve(int(tokens.size())));
   for (uint16_t* page : cache.pages()) page[0] = mark;
-  tree.insert(tokens, cache.handles());
+  tree.insert(tokens, cache);
 }
 
 TEST(PrefixTree, FindsWholePagesAndTheBeginningOfOne) {
@@ -63,6 +63,19 @@ TEST(PrefixTree, AnOpenPageGivesWayToALongerOneAndKnownPagesStay) {
   EXPECT_EQ(tree.pages(), 4);
   match = {};
   EXPECT_EQ(pool.pages_in_use(), 4);
+}
+
+TEST(PrefixTree, TwoThatComputedTheSamePagesKeepOneCopy) {
+  PagePool pool(64, 100);
+  PrefixTree tree;
+  leave(pool, tree, counting(0, 32), 1);
+  SequenceCache cache(pool);
+  ASSERT_TRUE(cache.reserve(48));
+  EXPECT_EQ(pool.pages_in_use(), 5);
+  tree.insert(counting(0, 48), cache);
+  EXPECT_EQ(pool.pages_in_use(), 3);
+  EXPECT_EQ(cache.pages()[0][0], 1);
+  EXPECT_EQ(cache.pages()[1], cache.handles()[1].words());
 }
 
 TEST(PrefixTree, EvictsWhatWasUsedLongestAgoFromItsEnd) {
