@@ -113,7 +113,7 @@ TEST(Engine, AThousandMixedRequestsGetTheTokensTheyGetAlone) {
     int chunk, parallel, pages;
   };
   int compared = 0;
-  uint64_t preempted = 0;
+  uint64_t preempted = 0, drafted = 0;
   for (const Case& c : {Case{8, 8, 24}, Case{64, 16, 200}, Case{1, 2, 20}, Case{5, 40, 40}}) {
     EngineOptions options;
     options.manual = true;
@@ -179,11 +179,12 @@ TEST(Engine, AThousandMixedRequestsGetTheTokensTheyGetAlone) {
     EXPECT_EQ(end.running + end.waiting, 0);
     EXPECT_EQ(end.kv_bytes, end.kv_cached_bytes) << "pages that nobody holds but the cache";
     EXPECT_GT(end.reused_tokens, 0u);
-    EXPECT_TRUE(c.chunk == 1 || end.drafted_tokens > 0);
+    drafted += end.drafted_tokens;
     preempted += end.preempted;
   }
   EXPECT_GT(compared, 700);
   EXPECT_GT(preempted, 0u);
+  EXPECT_GT(drafted, 0u);
 }
 
 TEST(Engine, TwoWithTheSameLongBeginningReadItOnce) {
