@@ -1,5 +1,7 @@
 // The template language against jinja2 (constructs.json, made by tools/text/make_template_constructs.py), and against templates that mean harm.
-#include <chrono>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -76,6 +78,15 @@ TEST(Jinja, ErrorsNameLineAndColumn) {
             "t: line 1, column 14: list.append is refused; templates can't change a list");
 }
 
+TEST(Jinja, ErrorsStayOnOneLine) {
+  for (const char* source : {"{{ '%5.\n%s' % 1 }}", "{{ '{!\n}'.format(1) }}", "{{ raise_exception('a\nb') }}",
+                             "{{ x['\n'].y }}", "{% \n %}", "{{ f(**{'\n': 1}) }}"}) {
+    const auto rendered = render(source);
+    ASSERT_FALSE(rendered) << source;
+    EXPECT_EQ(rendered.error().message.find('\n'), std::string::npos) << rendered.error().message;
+  }
+}
+
 TEST(Jinja, NumbersThatLeave64BitsAreErrors) {
   for (const char* source :
        {"{{ 9223372036854775807 + 1 }}", "{{ -9223372036854775807 - 2 }}", "{{ 9223372036854775807 * 2 }}",
@@ -145,15 +156,15 @@ TEST(Jinja, HostileTemplatesAreCutOff) {
   };
   double slowest = 0;
   for (const std::string& source : sources) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of the processor: other programs count little
     const auto rendered = render(source);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     EXPECT_FALSE(rendered) << source.substr(0, 120);
     EXPECT_TRUE(rendered || rendered.error().message.size() < 600u) << source.substr(0, 120);
-    EXPECT_LT(took.count(), 30.0) << source.substr(0, 120);
-    if (took.count() > slowest) slowest = took.count();
+    EXPECT_LT(took, 20.0) << source.substr(0, 120);
+    slowest = std::max(slowest, took);
   }
-  RecordProperty("slowest_seconds", std::to_string(slowest));
+  std::printf("%zu hostile templates, the slowest took %.2f s of processor time\n", std::size(sources), slowest);
 }
 
 TEST(Jinja, KeptRingsAreFreed) {  // the leak checker of the sanitizers is the judge

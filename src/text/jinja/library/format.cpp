@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/words.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/printing.h"
 
@@ -299,7 +300,7 @@ class PercentFormatter {
         append_text(out_, text.finish(), spec);
         return {};
       }
-      default: return fail(ErrorCode::kUnsupported, "%: the letter '{}' is unknown", spec.type);
+      default: return fail(ErrorCode::kUnsupported, "%: the letter '{}' is unknown", visible({&spec.type, 1}));
     }
   }
 
@@ -365,7 +366,7 @@ class BraceFormatter {
     } else if (conversion == 's') {
       ANEDVD_TRY(value, evaluator_.to_text(value));
     } else if (conversion != 0) {
-      return fail(ErrorCode::kUnsupported, "format: '!{}' is unknown", conversion);
+      return fail(ErrorCode::kUnsupported, "format: '!{}' is unknown", visible({&conversion, 1}));
     }
     return append(value, spec_words);
   }
