@@ -77,7 +77,8 @@ Result<sim::Profile> sim_profile_of(const Args& args) {
 }
 
 Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads) {
-  const std::string name = args.text("--device").value_or("auto");
+  std::string name = args.text("--device").value_or("auto");
+  if (name == "auto") name = has_framework() ? "ane" : "sim";
   if (name == "sim") {
     ANEDVD_TRY(sim::Profile profile, sim_profile_of(args));
     profile.threads = threads;
@@ -94,9 +95,10 @@ Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads) {
   return objc::open_objc_driver();
 }
 
-Result<DeviceChoice> choose_device(const Args& args) {
+Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise) {
   DeviceChoice choice;
   choice.name = args.text("--device").value_or("auto");
+  if (choice.name == "auto") choice.name = has_framework() ? "ane" : otherwise;
   ANEDVD_TRY(const AneOptions options, ane_options_of(args));
   if (choice.name == "sim") {
     ANEDVD_TRY(const sim::Profile profile, sim_profile_of(args));

@@ -24,10 +24,12 @@ struct DeviceChoice {
   DeviceCompiler compiler;  // empty: the engine's own, the CPU
 };
 
-// --device and what belongs to it. Errors: kDevice for a device that the machine lacks, kUsage for values that are none.
-Result<DeviceChoice> choose_device(const Args& args);
+// --device and what belongs to it; `otherwise` is what "auto" means on a machine without a Neural Engine. Errors: kDevice for a device that the
+// machine lacks, kUsage for values that are none.
+Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise = "cpu");
 
-// The driver behind --device sim or ane, for commands that compile programs without a model. Errors as above; kUsage for cpu.
+// The driver behind --device sim or ane, for commands that compile programs without a model; auto is the simulator where there is no Neural
+// Engine. Errors as above; kUsage for cpu.
 Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads);
 
 // --fuse, --split, --chunk.
