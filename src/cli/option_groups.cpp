@@ -72,7 +72,7 @@ std::vector<OptionSpec> runtime_options() {
        .help = "q and k rows hold adjacent pairs",
        .is_rare = true},
   };
-  return join({own, device_options()});
+  return join({own, quant_option(), device_options()});
 }
 
 std::vector<OptionSpec> sampling_options() {
@@ -139,6 +139,15 @@ std::vector<OptionSpec> sampling_options() {
        .high = kNoLimit,
        .example = "42"},
   };
+}
+
+std::vector<OptionSpec> quant_option() {
+  return {{.name = "--quant",
+           .group = OptionGroup::kModel,
+           .kind = OptionKind::kText,
+           .value = "TYPE",
+           .help = "quantise plain floats at load: q8_0, q4_0, q4_k …",
+           .example = "q8_0"}};
 }
 
 std::vector<OptionSpec> json_option() {

@@ -14,6 +14,7 @@ std::vector<OptionSpec> model_option();          // --model
 std::vector<OptionSpec> runtime_options();       // --max-seq --device --threads --chunk …: how a model is loaded
 std::vector<OptionSpec> sampling_options();      // --max-tokens --temp … --stop --seed
 std::vector<OptionSpec> json_option();           // --json
+std::vector<OptionSpec> quant_option();          // --quant, part of runtime_options()
 std::vector<OptionSpec> chat_template_option();  // --chat-template
 
 }  // namespace anedvd

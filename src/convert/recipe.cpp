@@ -5,6 +5,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "tensor/quantize.h"
+
 namespace anedvd {
 namespace {
 
@@ -89,23 +91,13 @@ std::string_view tensor_kind(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
 
-DType fallback_type(DType wanted, int64_t cols) {
-  const auto fits = [&](DType dtype) { return cols % format_of(dtype).block_elements == 0; };
-  if (fits(wanted)) return wanted;
-  const DType smaller = wanted == DType::kQ4_K   ? DType::kQ5_0
-                        : wanted == DType::kQ5_K ? DType::kQ5_1
-                        : wanted == DType::kQ6_K ? DType::kQ8_0
-                                                 : DType::kF16;
-  return fits(smaller) ? smaller : DType::kF16;
-}
-
 std::optional<ChosenType> choose_type(const Recipe& recipe, const RecipeModel& model, std::string_view name,
                                       const Shape& shape, int ordinal, int of_ordinals) {
   if (stays_as_it_is(name, shape)) return std::nullopt;
   const int64_t cols = shape.back();
   const DType wanted =
       recipe.mixture == Mixture::kPlain ? recipe.base : mixed_type(recipe, model, name, cols, ordinal, of_ordinals);
-  return ChosenType{wanted, fallback_type(wanted, cols)};
+  return ChosenType{wanted, legal_type(wanted, cols)};
 }
 
 }  // namespace anedvd

@@ -47,9 +47,6 @@ struct ChosenType {
 std::optional<ChosenType> choose_type(const Recipe& recipe, const RecipeModel& model, std::string_view name,
                                       const Shape& shape, int ordinal, int of_ordinals);
 
-// The type for rows of `cols` numbers that are no whole blocks of `wanted`: the next one with smaller blocks, at last F16.
-DType fallback_type(DType wanted, int64_t cols);
-
 // "attn_v" of "blk.7.attn_v.weight": what ordinals are counted by.
 std::string_view tensor_kind(std::string_view name);
 

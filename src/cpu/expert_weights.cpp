@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "cpu/pack.h"
 #include "cpu/weights.h"
+#include "tensor/quantize.h"
 
 namespace anedvd {
 namespace {
@@ -68,7 +69,7 @@ Result<ExpertMatrix> find_matrix(const WeightRef& ref, const TensorFinder& find,
       return fail(ErrorCode::kNotFound, "tensor \"{}\" is missing", visible(ref.exponents));
     ANEDVD_TRY_VOID(check_split(matrix));
   }
-  if (!exact) matrix.format = pack_format(matrix.dtype());
+  if (!exact) matrix.format = pack_format(ref.pack_as.value_or(matrix.dtype()));
   return matrix;
 }
 
@@ -123,9 +124,22 @@ int64_t ExpertMatrix::panel_bytes() const { return format ? packed_panel_bytes(*
 void ExpertMatrix::pack(int panel, std::byte* out) const {
   std::array<const std::byte*, kLanes> rows{};
   std::array<std::vector<std::byte>, kLanes> copies;
+  std::vector<float> values;
   for (int lane = 0; lane < kLanes; ++lane) {
     const int64_t row = int64_t(panel) * kLanes + lane;
-    if (row < ref.rows) rows[size_t(lane)] = row_bytes(row, copies[size_t(lane)]);
+    if (row >= ref.rows) break;
+    std::vector<std::byte>& copy = copies[size_t(lane)];
+    rows[size_t(lane)] = row_bytes(row, copy);
+    if (!ref.pack_as) continue;
+    values.resize(size_t(ref.cols));
+    dequantize_row(row, values);
+    const QuantFormat& type = format_of(*ref.pack_as);
+    // A row that the type cannot hold is NaN from end to end (a half of all ones is one): experts are packed in the middle of a step, which has
+    // no way to fail, and the answer must not look right.
+    copy.assign(size_t(ref.cols / type.block_elements * type.block_bytes), std::byte(0xff));
+    std::vector<std::byte> packed(copy.size());
+    if (quantize_row(*ref.pack_as, values, packed.data())) copy = std::move(packed);
+    rows[size_t(lane)] = copy.data();
   }
   pack_panel(*format, rows, ref.cols, out);
 }

@@ -1,10 +1,9 @@
 #include "cpu/weights.h"
 
-#include <array>
-
 #include "base/mapped_file.h"
 #include "base/words.h"
 #include "cpu/pack.h"
+#include "cpu/panel_rows.h"
 
 namespace anedvd {
 
@@ -63,7 +62,9 @@ Result<> Weights::pack(std::span<const Phase> phases, SpinPool& pool) {
     arenas_.push_back(std::move(arena));
   }
   // Each thread touches and fills what it will read.
-  pool.run([&](int thread) { fill(phases, thread, arenas_[first + size_t(thread)].data()); });
+  std::vector<Result<>> results(size_t(pool.threads()));
+  pool.run([&](int thread) { results[size_t(thread)] = fill(phases, thread, arenas_[first + size_t(thread)].data()); });
+  for (const Result<>& result : results) ANEDVD_TRY_VOID(result);
   return {};
 }
 
@@ -85,7 +86,7 @@ Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exac
       LinearWeights& linear = linears_[i];
       linear.ref = plan.weights[size_t(op.weight)];
       ANEDVD_TRY(linear.tensor, find_tensor(linear.ref, find));
-      if (!exact) linear.format = pack_format(linear.tensor->dtype);
+      if (!exact) linear.format = pack_format(linear.ref.pack_as.value_or(linear.tensor->dtype));
       linear.panels = int((linear.ref.rows + kLanes - 1) / kLanes);
       if (op.bias >= 0) {
         ANEDVD_TRY(linear.bias, read_vector(plan.weights[size_t(op.bias)], find));
@@ -138,7 +139,7 @@ void Weights::place(std::span<const Phase> phases, int threads, std::vector<int6
   }
 }
 
-void Weights::fill(std::span<const Phase> phases, int thread, const std::byte* arena) {
+Result<> Weights::fill(std::span<const Phase> phases, int thread, const std::byte* arena) {
   for (const Phase& phase : phases) {
     const auto* linear_phase = std::get_if<LinearPhase>(&phase);
     if (linear_phase == nullptr) continue;
@@ -148,14 +149,9 @@ void Weights::fill(std::span<const Phase> phases, int thread, const std::byte* a
       if (!linear.format) continue;
       // Until here `base` held the offset in the arena.
       range.base = const_cast<std::byte*>(arena) + reinterpret_cast<intptr_t>(range.base);
-      const int64_t row_bytes = linear.tensor->row_bytes();
-      const std::byte* file = linear.tensor->bytes.data();
+      PanelRows panel_rows(*linear.tensor, linear.ref);
       for (int p = 0; p < range.count; ++p) {
-        std::array<const std::byte*, kLanes> rows{};
-        for (int lane = 0; lane < kLanes; ++lane) {
-          const int64_t row = int64_t(range.first + p) * kLanes + lane;
-          if (row < linear.ref.rows) rows[size_t(lane)] = file + stored_row(linear.ref, row) * row_bytes;
-        }
+        ANEDVD_TRY(const auto rows, panel_rows.read(range.first + p));
         pack_panel(*linear.format, rows, linear.ref.cols, range.base + p * range.stride);
         // The packed copy is the one that will be read: give the file's pages back, in pieces, so that a large matrix is not in memory twice.
         if (p + 1 == range.count || (p + 1) % kReleasePanels == 0)
@@ -163,6 +159,7 @@ void Weights::fill(std::span<const Phase> phases, int thread, const std::byte* a
       }
     }
   }
+  return {};
 }
 
 }  // namespace anedvd

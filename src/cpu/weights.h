@@ -42,7 +42,8 @@ class Weights {
   // kNotFound / kBadFile name the tensor.
   static Result<Weights> find(const Plan& plan, const TensorFinder& find, bool exact);
 
-  // Packs the linears of these phases, each thread of the pool what it will read. Callable again with others. kNoMemory.
+  // Packs the linears of these phases, each thread of the pool what it will read. Callable again with others. kNoMemory; kNumeric for numbers
+  // that the type asked for at load cannot hold.
   Result<> pack(std::span<const Phase> phases, SpinPool& pool);
 
   const LinearWeights& linear(int op) const { return linears_[size_t(op)]; }      // op: index of a kLinear
@@ -53,7 +54,7 @@ class Weights {
  private:
   Result<> find_all(const Plan& plan, const TensorFinder& find, bool exact);
   void place(std::span<const Phase> phases, int threads, std::vector<int64_t>& arena_bytes);
-  void fill(std::span<const Phase> phases, int thread, const std::byte* arena);
+  Result<> fill(std::span<const Phase> phases, int thread, const std::byte* arena);
 
   std::vector<LinearWeights> linears_;       // by op
   std::vector<std::vector<float>> vectors_;  // by weight

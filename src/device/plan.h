@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/dtype.h"
+
 namespace anedvd {
 
 using ValueId = int;   // index into Plan::values; −1: none
@@ -60,6 +62,7 @@ struct WeightRef {
   StackLayout layout = StackLayout::kRows;  // experts only
   std::string exponents = {};               // the second tensor of kSplitMxfp4
   float add = 0;                            // added to every element: Gemma's checkpoints hold w − 1
+  std::optional<DType> pack_as = {};        // quantised while it is packed; nullopt: as stored
 };
 
 // The stored row that holds row `row` of the weight.

@@ -166,6 +166,16 @@ QuantizeBlockFn quantizer_of(DType dtype) {
 
 }  // namespace
 
+DType legal_type(DType wanted, int64_t cols) {
+  const auto fits = [&](DType dtype) { return cols % format_of(dtype).block_elements == 0; };
+  if (fits(wanted)) return wanted;
+  const DType smaller = wanted == DType::kQ4_K   ? DType::kQ5_0
+                        : wanted == DType::kQ5_K ? DType::kQ5_1
+                        : wanted == DType::kQ6_K ? DType::kQ8_0
+                                                 : DType::kF16;
+  return fits(smaller) ? smaller : DType::kF16;
+}
+
 bool can_quantize(DType dtype) { return quantizer_of(dtype) != nullptr; }
 
 Result<> quantize_row(DType dtype, std::span<const float> values, std::byte* blocks) {

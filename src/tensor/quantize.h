@@ -22,4 +22,8 @@ bool can_quantize(DType dtype);
 // After an error the content of `blocks` is unspecified. The message names no place: callers put it before with fail_in.
 Result<> quantize_row(DType dtype, std::span<const float> values, std::byte* blocks);
 
+// The type for rows of `cols` numbers: `wanted` if they are whole blocks of it, else the next one with smaller blocks (Q4_K: Q5_0, Q5_K: Q5_1,
+// Q6_K: Q8_0, as llama.cpp falls back), at last F16.
+DType legal_type(DType wanted, int64_t cols);
+
 }  // namespace anedvd

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "tensor/quantize.h"
+
 namespace anedvd {
 namespace {
 
@@ -39,7 +41,7 @@ TEST(Recipe, RowsThatAreNoWholeBlocksFallBack) {
   } cases[] = {{DType::kQ4_K, 576, DType::kQ5_0}, {DType::kQ5_K, 576, DType::kQ5_1}, {DType::kQ6_K, 576, DType::kQ8_0},
                {DType::kQ4_K, 512, DType::kQ4_K}, {DType::kQ4_0, 48, DType::kF16},   {DType::kQ6_K, 40, DType::kF16},
                {DType::kF32, 7, DType::kF32},     {DType::kBF16, 7, DType::kBF16}};
-  for (const auto& c : cases) EXPECT_EQ(fallback_type(c.wanted, c.cols), c.used) << format_of(c.wanted).name;
+  for (const auto& c : cases) EXPECT_EQ(legal_type(c.wanted, c.cols), c.used) << format_of(c.wanted).name;
 }
 
 TEST(Recipe, MixturesGiveSomeMatricesMoreBits) {

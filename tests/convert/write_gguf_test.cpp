@@ -61,7 +61,7 @@ TEST_F(WriteGguf, QuantisesEveryMatrixAndKeepsTheRest) {
       ASSERT_NE(from, nullptr) << tensor.name;
       EXPECT_EQ(tensor.shape, from->shape);
       const bool is_matrix = from->shape.size() > 1;
-      EXPECT_EQ(tensor.dtype, is_matrix ? fallback_type(recipe.base, tensor.cols()) : from->dtype) << tensor.name;
+      EXPECT_EQ(tensor.dtype, is_matrix ? legal_type(recipe.base, tensor.cols()) : from->dtype) << tensor.name;
       std::vector<std::byte> expected(tensor.bytes.size());
       ASSERT_TRUE(quantize_row(tensor.dtype, floats(*from), expected.data()));
       EXPECT_TRUE(std::ranges::equal(tensor.bytes, expected)) << tensor.name;

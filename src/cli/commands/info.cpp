@@ -17,6 +17,7 @@
 #include "engine/runtime.h"
 #include "formats/gguf_file.h"
 #include "formats/tensor_source.h"
+#include "model/quantise_at_load.h"
 #include "text/conversation.h"
 #include "text/template_sources.h"
 
@@ -154,9 +155,16 @@ Result<ExitCode> run_info(const Args& args) {
     else
       rows.emplace_back("shape", fmt::format("– ({})", spec.error().message));
     describe_tokenizer(*source, rows, model);
+    std::optional<DType> quant;
+    if (const auto type = args.text("--quant")) {
+      ANEDVD_TRY(quant, quant_type(*type));
+      rows.emplace_back("loaded as", fmt::format("{} where the file has plain floats · {}", format_of(*quant).name,
+                                                 size_words(bytes_at_load(*source, quant))));
+      model["quant"] = {{"type", format_of(*quant).name}, {"bytes", bytes_at_load(*source, quant)}};
+    }
     if (spec && contents.total > 0) {
       const uint64_t bytes =
-          contents.total + kv_token_bytes(*spec) * uint64_t(std::min(spec->context, kDefaultContext));
+          bytes_at_load(*source, quant) + kv_token_bytes(*spec) * uint64_t(std::min(spec->context, kDefaultContext));
       rows.emplace_back("memory", fmt::format("cpu {} (estimate)", size_words(bytes)));
       model["memory_bytes"] = {{"cpu", bytes}};
     }
@@ -184,7 +192,7 @@ Command info_command() {
           .arguments = "[MODEL]",
           .max_arguments = 1,
           .examples = {"anedvd info", "anedvd info smollm2 --verbose"},
-          .options = join({model_option(), json_option()}),
+          .options = join({model_option(), quant_option(), json_option()}),
           .run = run_info};
 }
 

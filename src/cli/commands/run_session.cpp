@@ -13,6 +13,7 @@
 #include "cli/model_path.h"
 #include "cli/models/known_models.h"
 #include "cli/terminal/input.h"
+#include "model/quantise_at_load.h"
 #include "text/conversation.h"
 
 namespace anedvd {
@@ -84,6 +85,9 @@ Result<RuntimeOptions> runtime_options_of(const Args& args) {
   options.max_seq = int(args.integer("--max-seq").value_or(0));
   options.chunk = int(args.integer("--chunk").value_or(0));
   options.exact = args.given("--exact");
+  if (const auto quant = args.text("--quant")) {
+    ANEDVD_TRY(options.quant, quant_type(*quant));
+  }
   options.rope_hf = args.given("--rope-hf");
   options.rope_adjacent = args.given("--rope-adjacent");
   if (options.rope_hf && options.rope_adjacent)
