@@ -69,9 +69,9 @@ Result<> PartialFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<> PartialFile::publish() {
+Result<> PartialFile::publish(bool durable) {
   // Only then does a full disk of a network file system speak up.
-  if (fsync(descriptor_) != 0 && errno != EINVAL) return refuse(errno);
+  if (durable && fsync(descriptor_) != 0 && errno != EINVAL) return refuse(errno);
   std::error_code error;
   std::filesystem::rename(partial_, target_, error);
   if (error) return refuse(error.value());

@@ -27,8 +27,8 @@ class PartialFile {
   // kIo: TARGET: no space left on device; free some or choose another place
   Result<> write(std::span<const std::byte> bytes);
 
-  // Writes to the disk and renames. Nothing may follow.
-  Result<> publish();
+  // Writes to the disk and renames. Nothing may follow. `durable` false leaves the time of writing to the system: for what can be made again.
+  Result<> publish(bool durable = true);
 
   uint64_t written() const { return written_; }
 

@@ -49,9 +49,10 @@ class Wakeup {
 
 class ThreadedEngine : public Engine {
  public:
-  ThreadedEngine(std::unique_ptr<Runtime> runtime, const Tokenizer& tokenizer, const EngineOptions& options)
-      : runtime_(std::move(runtime)), tokenizer_(tokenizer), options_(options), core_(*runtime_, tokenizer, options) {
-    statistics_ = core_.statistics();
+  ThreadedEngine(std::unique_ptr<Runtime> runtime, const Tokenizer& tokenizer, const EngineOptions& options,
+                 std::unique_ptr<EngineCore> core)
+      : runtime_(std::move(runtime)), tokenizer_(tokenizer), options_(options), core_(std::move(core)) {
+    statistics_ = core_->statistics();
     if (!options_.manual) thread_ = std::thread([this] { serve(); });
   }
 
@@ -64,7 +65,7 @@ class ThreadedEngine : public Engine {
     wakeup_->poke();
     if (thread_.joinable()) thread_.join();
     take_incoming();
-    core_.cancel_all();
+    core_->cancel_all();
   }
 
   Result<std::shared_ptr<Ticket>> submit(GenerationRequest request) override {
@@ -134,13 +135,13 @@ class ThreadedEngine : public Engine {
       // Until the core tells, they count as waiting.
       statistics_.waiting += int(incoming.size());
     }
-    for (Incoming& one : incoming) core_.add(std::move(one.request), std::move(one.ticket));
+    for (Incoming& one : incoming) core_->add(std::move(one.request), std::move(one.ticket));
   }
 
   bool turn() {
     take_incoming();
-    const bool worked = core_.step();
-    const EngineStatistics now = core_.statistics();
+    const bool worked = core_->step();
+    const EngineStatistics now = core_->statistics();
     const std::lock_guard lock(mutex_);
     statistics_ = now;
     return worked;
@@ -154,7 +155,7 @@ class ThreadedEngine : public Engine {
   const std::unique_ptr<Runtime> runtime_;
   const Tokenizer& tokenizer_;
   const EngineOptions options_;
-  EngineCore core_;  // the engine's thread only, once that runs
+  const std::unique_ptr<EngineCore> core_;  // the engine's thread only, once that runs
 
   mutable std::mutex mutex_;  // what follows
   std::vector<Incoming> incoming_;
@@ -178,7 +179,8 @@ Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Runtime> runtime, 
   if (page > 0 && own.kv_memory < 2 * page)
     return fail(ErrorCode::kUsage, "--kv-memory: {} hold not even two pages of {}; use a larger one",
                 size_words(own.kv_memory), size_words(page));
-  return std::make_unique<ThreadedEngine>(std::move(runtime), *tokenizer, own);
+  ANEDVD_TRY(auto core, EngineCore::make(*runtime, *tokenizer, own));
+  return std::make_unique<ThreadedEngine>(std::move(runtime), *tokenizer, own, std::move(core));
 }
 
 }  // namespace anedvd

@@ -22,7 +22,7 @@ struct EngineOptions {
   int queue = 256;                  // requests that may wait for a place
   uint64_t kv_memory = 0;           // bytes for the cache; 0: a share of what is free, and at least one full context
   uint64_t kv_disk = 0;             // bytes for prefixes on disk; 0: none
-  std::filesystem::path kv_folder;  // where; empty: in the model cache
+  std::filesystem::path kv_folder;  // where: needed with kv_disk
   int speculate = -1;               // drafted tokens a sequence and step at most; −1: adapted, 0: never
   size_t unread_events = 256;       // a sequence whose client has more to read waits
   bool manual = false;  // no thread: the owner calls step(), for tests and for commands that wait for one answer
@@ -33,11 +33,13 @@ struct EngineStatistics {
   int running = 0, waiting = 0;
   uint64_t steps = 0, columns = 0;
   uint64_t prompt_tokens = 0, reused_tokens = 0, generated_tokens = 0;
+  uint64_t restored_tokens = 0;  // read from disk instead of computed
   uint64_t drafted_tokens = 0, accepted_tokens = 0;
   uint64_t finished = 0, cancelled = 0, failed = 0, rejected = 0, preempted = 0;
   double prefill_seconds = 0, decode_seconds = 0;  // summed over requests
   uint64_t kv_bytes = 0, kv_limit_bytes = 0;       // pages in use, by sequences and by the prefix cache
   uint64_t kv_cached_bytes = 0;                    // of these, known to the prefix cache
+  uint64_t kv_disk_bytes = 0;
 };
 
 class Engine {

@@ -59,10 +59,29 @@ void EngineCore::take_prefix(Job& job) {
   PrefixMatch match = tree_.find(std::span(job.tokens).first(job.tokens.size() - 1));
   for (PageHandle& page : match.pages) job.cache.append_shared(std::move(page));
   job.fed = int(job.cache.handles().size()) * kPageTokens;
+  if (store_) take_from_disk(job);
+  if (job.fed > int(match.pages.size()) * kPageTokens) return;
   // A copy costs less than computing the positions it saves, but not another sequence's place.
   if (match.beginning_tokens > 0 && (pool_.pages_left() > 0 || tree_.evict(1) > 0) &&
       job.cache.append_copy(match.beginning))
     job.fed += match.beginning_tokens;
+}
+
+// Goes on where the tree ends.
+void EngineCore::take_from_disk(Job& job) {
+  const std::span<const Token> tokens = std::span(job.tokens).first(job.tokens.size() - 1);
+  PrefixStore::Key key = store_->root();
+  for (int begin = 0; begin + kPageTokens <= int(tokens.size()); begin += kPageTokens) {
+    const auto page_tokens = tokens.subspan(size_t(begin), kPageTokens);
+    key = PrefixStore::next(key, page_tokens);
+    if (begin < job.fed) continue;
+    if (pool_.pages_left() == 0 && tree_.evict(1) == 0) return;
+    auto page = pool_.take();
+    if (!page || !store_->load(key, page_tokens, page->words())) return;
+    job.cache.append_shared(std::move(*page));
+    job.fed += kPageTokens;
+    statistics_.restored_tokens += kPageTokens;
+  }
 }
 
 void EngineCore::find_leader(Job& job) {
@@ -155,6 +174,10 @@ Result<> EngineCore::reserve(std::vector<Part>& parts) {
 // Cached prefixes first, then sequences less urgent than `keep`, least urgent first.
 bool EngineCore::make_room(int64_t pages, const Job& keep) {
   tree_.evict(pages - pool_.pages_left());
+  if (store_ && pool_.pages_left() < pages) {
+    store_->collect(true);  // pages on their way to the disk
+    tree_.evict(pages - pool_.pages_left());
+  }
   for (auto at = jobs_.rbegin(); at != jobs_.rend() && pool_.pages_left() < pages; ++at) {
     Job& other = **at;
     if (&other == &keep) break;
@@ -165,10 +188,25 @@ bool EngineCore::make_room(int64_t pages, const Job& keep) {
   return pool_.pages_left() >= pages;
 }
 
+// What a sequence computed stays for whoever begins alike, in memory and on disk.
+void EngineCore::leave_pages(Job& job) {
+  const std::span<const Token> tokens = std::span(job.tokens).first(size_t(job.fed));
+  tree_.insert(tokens, job.cache);
+  if (store_) {
+    PrefixStore::Key key = store_->root();
+    for (size_t i = 0; (i + 1) * kPageTokens <= tokens.size(); ++i) {
+      const auto page_tokens = tokens.subspan(i * kPageTokens, kPageTokens);
+      key = PrefixStore::next(key, page_tokens);
+      if (!store_->keep(key, page_tokens, job.cache.handles()[i]))
+        break;  // without it those behind it are out of reach
+    }
+  }
+  job.cache.truncate(0);
+}
+
 // Its pages become part of the tree; it waits and comes back to whatever of them is left then.
 void EngineCore::preempt(Job& job) {
-  tree_.insert(std::span(job.tokens).first(size_t(job.fed)), job.cache);
-  job.cache.truncate(0);
+  leave_pages(job);
   job.fed = 0;
   job.prompt_records.clear();
   job.hidden_sum.clear();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/cache_identity.h"
 #include "engine/logprobs.h"
 
 namespace anedvd {
@@ -32,6 +33,16 @@ EngineCore::EngineCore(Runtime& runtime, const Tokenizer& tokenizer, const Engin
       scheduler_(runtime.executable().max_columns()) {
   for (Token token = 0; token < runtime.spec().vocab; ++token)
     if (tokenizer.is_end(token)) end_tokens_.push_back(token);
+}
+
+Result<std::unique_ptr<EngineCore>> EngineCore::make(Runtime& runtime, const Tokenizer& tokenizer,
+                                                     const EngineOptions& options) {
+  std::unique_ptr<EngineCore> core(new EngineCore(runtime, tokenizer, options));
+  if (options.kv_disk > 0) {
+    ANEDVD_TRY(core->store_, PrefixStore::open(options.kv_folder, options.kv_disk, cache_identity(runtime),
+                                               runtime.layout().page_bytes()));
+  }
+  return core;
 }
 
 void EngineCore::add(GenerationRequest request, std::shared_ptr<Ticket> ticket) {
@@ -248,8 +259,7 @@ void EngineCore::fail(Job& job, const Error& error) {
 
 // Its pages stay for whoever begins alike.
 void EngineCore::retire(Job& job) {
-  tree_.insert(std::span(job.tokens).first(size_t(std::min(job.fed, int(job.tokens.size())))), job.cache);
-  job.cache.truncate(0);
+  leave_pages(job);
   retired_.push_back(job.id());
 }
 
@@ -281,6 +291,7 @@ EngineStatistics EngineCore::statistics() const {
   now.running = int(jobs_.size()) - now.waiting;
   now.kv_bytes = uint64_t(pool_.pages_in_use() * pool_.page_bytes());
   now.kv_limit_bytes = uint64_t(pool_.max_pages() * pool_.page_bytes());
+  if (store_) now.kv_disk_bytes = store_->bytes();
   now.kv_cached_bytes = uint64_t(tree_.pages() * pool_.page_bytes());
   return now;
 }

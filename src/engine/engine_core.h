@@ -11,14 +11,16 @@
 #include "engine/engine.h"
 #include "engine/job.h"
 #include "engine/scheduler.h"
+#include "kv/prefix_store.h"
 #include "kv/prefix_tree.h"
 
 namespace anedvd {
 
 class EngineCore {
  public:
-  // `runtime` outlives it; its tokenizer is there.
-  EngineCore(Runtime& runtime, const Tokenizer& tokenizer, const EngineOptions& options);
+  // `runtime` outlives it; its tokenizer is there. Errors: kIo (--kv-disk).
+  static Result<std::unique_ptr<EngineCore>> make(Runtime& runtime, const Tokenizer& tokenizer,
+                                                  const EngineOptions& options);
 
   // The request was checked.
   void add(GenerationRequest request, std::shared_ptr<Ticket> ticket);
@@ -41,11 +43,14 @@ class EngineCore {
     int first_row = 0;  // of the step's logits
   };
 
+  EngineCore(Runtime& runtime, const Tokenizer& tokenizer, const EngineOptions& options);
+
   // Who takes part.
   void drop_cancelled();
   void admit();
   bool make_place_for(const Job& job);
   void take_prefix(Job& job);
+  void take_from_disk(Job& job);
   void find_leader(Job& job);
   void follow_leaders();
   std::vector<Demand> demands();
@@ -54,6 +59,7 @@ class EngineCore {
   // Memory.
   bool make_room(int64_t pages, const Job& keep);
   void preempt(Job& job);
+  void leave_pages(Job& job);
   Result<> reserve(std::vector<Part>& parts);
 
   // After the step.
@@ -73,6 +79,7 @@ class EngineCore {
   EngineOptions options_;
   PagePool pool_;
   PrefixTree tree_;
+  std::unique_ptr<PrefixStore> store_;  // null without --kv-disk
   Scheduler scheduler_;
   StepCost cost_;
   std::vector<Token> end_tokens_;

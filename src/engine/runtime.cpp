@@ -6,6 +6,7 @@
 #include "base/machine/processor.h"
 #include "base/words.h"
 #include "cpu/cpu_executable.h"
+#include "engine/cache_identity.h"
 #include "kv/sequence_cache.h"
 #include "model/family.h"
 #include "model/plan_builder.h"
@@ -95,6 +96,8 @@ class CpuRuntime : public Runtime {
     program_ = std::move(*program);
     pool_ = std::make_unique<PagePool>(layout_->page_bytes(), INT64_MAX);
     info_.device = program_.device;
+    info_.arithmetic = plan_digest(plan) + (options.exact ? " exact" : "") +
+                       (options.quant ? " quantised " + std::string(format_of(*options.quant).name) : "");
     info_.simd = program_.simd;
     info_.weight_bytes = program_.weight_bytes;
     info_.load_seconds = seconds_since(start);

@@ -39,6 +39,7 @@ struct RuntimeInfo {
   uint64_t weight_bytes = 0;    // packed weights in memory
   int quantised_at_load = 0;    // matrices, by RuntimeOptions::quant
   uint64_t kv_token_bytes = 0;  // cache for one token
+  std::string arithmetic;       // names how it computes: equal for runtimes whose keys and values are exchangeable
   double load_seconds = 0;
 };
 

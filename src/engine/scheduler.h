@@ -58,7 +58,7 @@ class Scheduler {
   void remember(std::span<const Demand> demands, const std::vector<Share>& shares);
 
   int width_;
-  bool prompts_turn_ = false;  // of a width of one
+  bool prompts_turn_ = false;     // of a width of one
   std::vector<Waiting> waiting_;  // passed over in the last steps, ascending ids
 };
 

@@ -2,12 +2,14 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace anedvd {
 namespace {
@@ -113,7 +115,7 @@ TEST(Engine, AThousandMixedRequestsGetTheTokensTheyGetAlone) {
     int chunk, parallel, pages;
   };
   int compared = 0;
-  uint64_t preempted = 0, drafted = 0;
+  uint64_t preempted = 0, drafted = 0, restored = 0;
   for (const Case& c : {Case{8, 8, 24}, Case{64, 16, 200}, Case{1, 2, 20}, Case{5, 40, 40}}) {
     EngineOptions options;
     options.manual = true;
@@ -124,13 +126,20 @@ TEST(Engine, AThousandMixedRequestsGetTheTokensTheyGetAlone) {
       const auto probe = Runtime::load(kModel, {.threads = 1});
       options.kv_memory = uint64_t(c.pages) * uint64_t((*probe)->layout().page_bytes());
     }
-    const auto engine = start(options, c.chunk, 1, 256);
     struct Live {
       GenerationRequest request;
       std::shared_ptr<Ticket> ticket;
       Answer answer;
       int cancel_at = -1;
     };
+    // A disk that holds a part of it.
+    const auto folder = std::filesystem::temp_directory_path() / ("anedvd requests " + std::to_string(::getpid()));
+    std::filesystem::remove_all(folder);
+    if (c.chunk != 64) {
+      options.kv_disk = 60 * options.kv_memory / uint64_t(c.pages);
+      options.kv_folder = folder;
+    }
+    auto engine = start(options, c.chunk, 1, 256);
     std::vector<Live> live;
     std::vector<Live> done;
     for (int sent = 0; sent < 250 || !live.empty();) {
@@ -177,6 +186,9 @@ TEST(Engine, AThousandMixedRequestsGetTheTokensTheyGetAlone) {
     }
     const EngineStatistics end = engine->statistics();
     EXPECT_EQ(end.running + end.waiting, 0);
+    restored += end.restored_tokens;
+    engine.reset();
+    std::filesystem::remove_all(folder);
     EXPECT_EQ(end.kv_bytes, end.kv_cached_bytes) << "pages that nobody holds but the cache";
     EXPECT_GT(end.reused_tokens, 0u);
     drafted += end.drafted_tokens;
@@ -185,6 +197,41 @@ TEST(Engine, AThousandMixedRequestsGetTheTokensTheyGetAlone) {
   EXPECT_GT(compared, 700);
   EXPECT_GT(preempted, 0u);
   EXPECT_GT(drafted, 0u);
+  EXPECT_GT(restored, 0u);
+}
+
+TEST(Engine, AfterARestartPrefixesComeFromDisk) {
+  const auto folder = std::filesystem::temp_directory_path() / ("anedvd engine " + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  EngineOptions options;
+  options.manual = true;
+  options.kv_disk = 64 << 20;
+  options.kv_folder = folder;
+  std::mt19937 random(9);
+  GenerationRequest request;
+  request.sampling.temperature = 0;
+  request.ignore_end = true;
+  request.max_tokens = 40;
+  Answer first, second;
+  {
+    const auto engine = start(options, 16);
+    request.prompt = random_tokens(random, 100, engine->runtime().spec().vocab);
+    first = run_alone(*engine, request);
+  }
+  {
+    const auto engine = start(options, 5);
+    second = run_alone(*engine, request);
+    EXPECT_EQ(engine->statistics().restored_tokens, 96u);
+  }
+  EXPECT_EQ(second.finished->usage.reused_tokens, 96);
+  EXPECT_EQ(second.ids, first.ids);
+  {
+    // Computed in another way: other keys and values.
+    auto runtime = Runtime::load(kModel, {.threads = 1, .exact = true});
+    const auto engine = *Engine::start(std::move(*runtime), options);
+    EXPECT_EQ(run_alone(*engine, request).finished->usage.reused_tokens, 0);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Engine, TwoWithTheSameLongBeginningReadItOnce) {
