@@ -47,7 +47,7 @@ std::vector<Token> PromptLookup::propose(std::span<const Token> tokens, int most
   return guesses;
 }
 
-int DraftLength::choose(const StepShape& shape, int position, const StepCost& cost) {
+int DraftLength::choose(const StepShape& shape, int position, const StepCost& cost, double seconds_a_guess) {
   const double plain = 1 / cost.predict(shape);
   double best_rate = plain * kLeastGain;
   int best = 0;
@@ -58,7 +58,7 @@ int DraftLength::choose(const StepShape& shape, int position, const StepCost& co
     expected += all_right;
     ++with.columns;
     with.cache_entries += position + guesses;
-    const double rate = expected / cost.predict(with);
+    const double rate = expected / (cost.predict(with) + guesses * seconds_a_guess);
     if (rate > best_rate) {
       best_rate = rate;
       best = guesses;

@@ -36,7 +36,8 @@ class DraftLength {
 
   // The number that makes most tokens a second, when without guesses the step had `shape`. 0 when guesses do not pay; now and then a single one all
   // the same, to see whether that changed.
-  int choose(const StepShape& shape, int position, const StepCost& cost);
+  // `seconds_a_guess`: what finding one costs.
+  int choose(const StepShape& shape, int position, const StepCost& cost, double seconds_a_guess = 0);
 
   void observe(int drafted, int accepted);
 

@@ -92,6 +92,8 @@ class ThreadedEngine : public Engine {
     closed_ = true;
   }
 
+  bool manual() const override { return options_.manual; }
+
   bool step() override {
     ANEDVD_CHECK(options_.manual, "step() of an engine that has its own thread");
     return turn();

@@ -25,6 +25,7 @@ struct EngineOptions {
   std::filesystem::path kv_folder;  // where: needed with kv_disk
   int speculate = -1;               // drafted tokens a sequence and step at most; −1: adapted, 0: never
   size_t unread_events = 256;       // a sequence whose client has more to read waits
+  std::shared_ptr<Runtime> draft;   // a smaller model that guesses, instead of the text's own repetitions
   bool manual = false;  // no thread: the owner calls step(), for tests and for commands that wait for one answer
 };
 
@@ -55,6 +56,8 @@ class Engine {
 
   // No new requests from here on; those under way go on.
   virtual void close() = 0;
+
+  virtual bool manual() const = 0;
 
   // One step of a manual engine. False when there was nothing to do.
   virtual bool step() = 0;

@@ -144,8 +144,10 @@ void EngineCore::propose(Job& job, StepShape shape) {
   if (most_here == 0 || wanted == 0) return;
   int most = wanted < 0 ? most_here : most_here < 0 ? wanted : std::min(wanted, most_here);
   const int room = job.limit - int(job.tokens.size()) - 1;  // what is checked along must be wanted
-  most = std::min(most < 0 ? job.draft_length.choose(shape, job.fed, cost_) : most, room);
-  job.drafts = job.lookup.propose(job.tokens, std::max(most, 0));
+  const double seconds_a_guess = draft_ ? draft_->seconds_a_guess() : 0;
+  if (most < 0) most = job.draft_length.choose(shape, job.fed, cost_, seconds_a_guess);
+  most = std::clamp(most, 0, std::max(room, 0));
+  job.drafts = draft_ ? draft_->propose(job.id(), job.tokens, most) : job.lookup.propose(job.tokens, most);
 }
 
 // Whole columns for every part, or fewer parts.

@@ -38,6 +38,9 @@ EngineCore::EngineCore(Runtime& runtime, const Tokenizer& tokenizer, const Engin
 Result<std::unique_ptr<EngineCore>> EngineCore::make(Runtime& runtime, const Tokenizer& tokenizer,
                                                      const EngineOptions& options) {
   std::unique_ptr<EngineCore> core(new EngineCore(runtime, tokenizer, options));
+  if (options.draft) {
+    ANEDVD_TRY(core->draft_, DraftModel::make(options.draft, runtime));
+  }
   if (options.kv_disk > 0) {
     ANEDVD_TRY(core->store_, PrefixStore::open(options.kv_folder, options.kv_disk, cache_identity(runtime),
                                                runtime.layout().page_bytes()));
@@ -260,6 +263,7 @@ void EngineCore::fail(Job& job, const Error& error) {
 // Its pages stay for whoever begins alike.
 void EngineCore::retire(Job& job) {
   leave_pages(job);
+  if (draft_) draft_->forget(job.id());
   retired_.push_back(job.id());
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/job.h"
 #include "engine/scheduler.h"
@@ -82,6 +83,7 @@ class EngineCore {
   std::unique_ptr<PrefixStore> store_;  // null without --kv-disk
   Scheduler scheduler_;
   StepCost cost_;
+  std::unique_ptr<DraftModel> draft_;  // null: the text's own repetitions
   std::vector<Token> end_tokens_;
   std::vector<float> masked_;               // logits without end tokens
   std::vector<std::unique_ptr<Job>> jobs_;  // most urgent first

@@ -7,18 +7,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/engine.h"
 #include "engine/request.h"
 #include "engine/runtime.h"
 #include "sampling/sampler.h"
 
 namespace anedvd {
 
-struct GenerateRequest {
-  std::vector<Token> prompt;  // at least one
-  SamplingParams sampling;
-  int max_tokens = -1;            // −1: to the end of the context
-  std::vector<std::string> stop;  // the answer ends before the first of these; none of their bytes is emitted
-};
+using GenerateRequest = GenerationRequest;
 
 struct GenerateResult {
   std::string text;
@@ -26,8 +22,9 @@ struct GenerateResult {
   FinishReason finish = FinishReason::kLength;
   int prompt_tokens = 0;
   int reused_tokens = 0;  // of the prompt, already in the sequence
-  double prefill_s = 0;   // until the first logits
-  double decode_s = 0;    // from there to the last token
+  int drafted = 0, accepted = 0;
+  double prefill_s = 0;  // until the first logits
+  double decode_s = 0;   // from there to the last token
   uint64_t seed = 0;
 };
 
@@ -38,5 +35,8 @@ using TextSink = std::function<bool(std::string_view)>;
 // Errors: kUsage (prompt empty or longer than the context, a bad parameter), kNumeric (logits not finite), kCancelled never (see finish).
 Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request,
                                 const TextSink& on_text);
+
+// The same through an engine, beside whatever else it serves. A manual engine is stepped.
+Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text);
 
 }  // namespace anedvd

@@ -10,6 +10,7 @@
 #include "cli/commands/machine.h"
 #include "cli/commands/run_session.h"
 #include "cli/devices.h"
+#include "cli/engine_options.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/answer_writer.h"
 #include "cli/terminal/console.h"
@@ -63,8 +64,9 @@ std::string statistics_line(const GenerateResult& result, const RuntimeInfo& inf
     return fmt::format("{} {} {} {} ({} tok/s)", what, with_commas(int64_t(tokens)), tokens == 1 ? "token" : "tokens",
                        duration_words(seconds), seconds > 0 ? three_digits(rate(double(tokens), seconds)) : "–");
   };
-  std::string line = part("prompt", size_t(result.prompt_tokens), result.prefill_s) + " · " +
-                     part("answer", result.ids.size(), result.decode_s) + " · " + info.device;
+  std::string line = part("prompt", size_t(result.prompt_tokens - result.reused_tokens), result.prefill_s) +
+                     (result.reused_tokens > 0 ? fmt::format(" + {} cached", with_commas(result.reused_tokens)) : "") +
+                     " · " + part("answer", result.ids.size(), result.decode_s) + " · " + info.device;
   if (const std::string words = ane != nullptr ? device_words(*ane) : ""; !words.empty())
     line += fmt::format(" ({})", words);
   if (result.finish == FinishReason::kLength) line += " · length";
@@ -78,7 +80,8 @@ Json result_json(const GenerateResult& result, const RuntimeInfo& info) {
           {"completion_tokens", result.ids.size()},
           {"finish_reason", finish_reason_name(result.finish)},
           {"ids", result.ids},
-          {"prefill_tok_s", rate(result.prompt_tokens, result.prefill_s)},
+          {"reused_tokens", result.reused_tokens},
+          {"prefill_tok_s", rate(result.prompt_tokens - result.reused_tokens, result.prefill_s)},
           {"decode_tok_s", rate(double(result.ids.size()), result.decode_s)},
           {"prefill_s", result.prefill_s},
           {"decode_s", result.decode_s},
@@ -86,29 +89,17 @@ Json result_json(const GenerateResult& result, const RuntimeInfo& info) {
           {"peak_rss_mb", double(peak_resident_bytes()) / 1e6},
           {"device", info.device},
           {"seed", result.seed},
-          {"speculation", {{"drafted", 0}, {"accepted", 0}}}};
+          {"speculation", {{"drafted", result.drafted}, {"accepted", result.accepted}}}};
 }
 
-Result<ExitCode> run_prompt(const Args& args, bool exact) {
-  const Console console = Console::from(args);
-  ANEDVD_TRY(const RunWords words, read_run_words(args));
-  ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
-  options.exact = options.exact || exact;
-  if (exact) options.device = {};
-  ANEDVD_TRY(GenerateRequest request, request_of(args));
-  ANEDVD_TRY(const auto runtime, load_runtime(words.model, options));
-  ANEDVD_TRY(request.prompt, prompt_ids(*runtime, args, words.prompt, request.max_tokens));
-  ANEDVD_TRY_VOID(check_bias(*runtime, request));
-  if (console.verbose) tell_settings(console, *runtime, request, !args.given("--no-chat"));
-
-  const bool json = args.given("--json");
+Result<ExitCode> answer_once(const Console& console, Engine& engine, Runtime& runtime, const GenerationRequest& request,
+                             bool json) {
   Stream stream(console, json);
-  const auto sequence = runtime->new_sequence();
   ANEDVD_TRY(const GenerateResult result,
-             generate(*runtime, *sequence, request, [&](std::string_view text) { return stream.take(text); }));
+             generate(engine, request, [&](std::string_view text) { return stream.take(text); }));
   ANEDVD_TRY_VOID(stream.finish());
-  const RuntimeInfo& info = runtime->info();
-  const AneModel* ane = ane_model_of(runtime->executable());
+  const RuntimeInfo& info = runtime.info();
+  const AneModel* ane = ane_model_of(runtime.executable());
   if (json) {
     Json object = result_json(result, info);
     if (ane != nullptr) object["ane"] = device_json(*ane);
@@ -118,6 +109,78 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
     console.note(console.err(Tone::kDim, statistics_line(result, info, ane)));
   }
   return stream.interrupted() ? kInterrupted : kDone;
+}
+
+// The same request alone, with a cached prompt, in company and with guesses: the tokens may not differ.
+Result<ExitCode> compare_ways(const Console& console, Engine& engine, GenerationRequest request, bool json) {
+  constexpr size_t kCompany = 4;
+  request.sampling.seed = Sampler(request.sampling).seed();
+  request.speculate = 0;
+  ANEDVD_TRY(const GenerateResult alone, generate(engine, request, {}));
+  bool equal = true;
+  Json ways = Json::object();
+  const auto judge = [&](std::string_view way, const std::vector<Token>& ids) {
+    const auto [here, there] = std::mismatch(alone.ids.begin(), alone.ids.end(), ids.begin(), ids.end());
+    const bool same = here == alone.ids.end() && there == ids.end();
+    equal = equal && same;
+    ways[std::string(way)] = same;
+    if (!json)
+      console.note(same ? fmt::format("{}: equal, {} tokens", way, ids.size())
+                        : fmt::format("{}: parts at token {}", way, here - alone.ids.begin()));
+  };
+  ANEDVD_TRY(const GenerateResult cached, generate(engine, request, {}));
+  judge("cached prompt", cached.ids);
+  request.speculate = -1;
+  ANEDVD_TRY(const GenerateResult guessed, generate(engine, request, {}));
+  judge("with guesses", guessed.ids);
+
+  std::vector<std::shared_ptr<Ticket>> company;
+  for (size_t i = 0; i < kCompany; ++i) {
+    GenerationRequest one = request;
+    one.reuse = i % 2 == 0;
+    ANEDVD_TRY(auto ticket, engine.submit(std::move(one)));
+    company.push_back(std::move(ticket));
+  }
+  std::vector<std::vector<Token>> ids(kCompany);
+  for (size_t ended = 0; ended < kCompany;) {
+    engine.step();
+    for (size_t i = 0; i < kCompany; ++i)
+      while (const auto event = company[i]->try_next()) {
+        if (const auto* delta = std::get_if<TextDelta>(&*event))
+          for (const TokenRecord& record : delta->tokens) ids[i].push_back(record.token);
+        if (const auto* failed = std::get_if<Failed>(&*event)) return tl::unexpected(failed->error);
+        ended += is_last(*event) ? 1 : 0;
+      }
+  }
+  for (size_t i = 0; i < kCompany; ++i) judge(fmt::format("in company, {} of {}", i + 1, kCompany), ids[i]);
+  if (json) ANEDVD_TRY_VOID(write_out(Json{{"ok", equal}, {"ids", alone.ids}, {"ways", ways}}.dump() + "\n"));
+  return equal ? kDone : kDifferent;
+}
+
+Result<ExitCode> run_prompt(const Args& args, bool exact) {
+  const Console console = Console::from(args);
+  ANEDVD_TRY(const RunWords words, read_run_words(args));
+  ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
+  options.exact = options.exact || exact;
+  if (exact) options.device = {};
+  ANEDVD_TRY(GenerationRequest request, request_of(args));
+  ANEDVD_TRY(EngineOptions engine_options, engine_options_of(args, options));
+  ANEDVD_TRY(auto loaded, load_runtime(words.model, options));
+  Runtime* const runtime = loaded.get();
+  ANEDVD_TRY(request.prompt, prompt_ids(*runtime, args, words.prompt, request.max_tokens));
+  ANEDVD_TRY_VOID(check_bias(*runtime, request));
+  if (console.verbose) tell_settings(console, *runtime, request, !args.given("--no-chat"));
+
+  const bool json = args.given("--json");
+  engine_options.manual = true;
+  ANEDVD_TRY(const auto engine, Engine::start(std::move(loaded), engine_options));
+  if (args.given("--ab")) return compare_ways(console, *engine, request, json);
+  const int times = int(args.integer("--repeat").value_or(1));
+  for (int i = 0; i < times; ++i) {
+    ANEDVD_TRY(const ExitCode code, answer_once(console, *engine, *runtime, request, json));
+    if (code != kDone) return code;
+  }
+  return kDone;
 }
 
 std::vector<OptionSpec> prompt_options() {
@@ -144,9 +207,25 @@ std::vector<OptionSpec> prompt_options() {
           {.name = "--no-chat", .group = OptionGroup::kPrompt, .help = "complete the text as it is"}};
 }
 
+std::vector<OptionSpec> repeat_options() {
+  return {{.name = "--repeat",
+           .group = OptionGroup::kMeasure,
+           .kind = OptionKind::kInteger,
+           .value = "N",
+           .help = "answers in a row; later ones find the prompt in the cache",
+           .low = 1,
+           .high = 1 << 20,
+           .example = "3",
+           .is_rare = true},
+          {.name = "--ab",
+           .group = OptionGroup::kMeasure,
+           .help = "answer alone, cached, guessed and in company: exit 3 if a token differs",
+           .is_rare = true}};
+}
+
 std::vector<OptionSpec> run_options() {
-  return join(
-      {model_option(), prompt_options(), sampling_options(), json_option(), chat_template_option(), runtime_options()});
+  return join({model_option(), prompt_options(), sampling_options(), repeat_options(), speculation_options(),
+               json_option(), chat_template_option(), runtime_options(), cache_options()});
 }
 
 }  // namespace

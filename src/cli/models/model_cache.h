@@ -3,6 +3,7 @@
 //   CACHE/models/NAME.gguf     the file; complete and checked whenever it is there
 //   CACHE/models/NAME.json     {"name", "source", "sha256", "bytes"}
 //   CACHE/downloads/…part      what has arrived of a transfer
+//   CACHE/prefixes/            keys and values of prompts (kv/prefix_store.h)
 //
 // CACHE: $ANEDVD_CACHE, else $XDG_CACHE_HOME/anedvd, else ~/.cache/anedvd (~/Library/Caches/anedvd on macOS).
 #pragma once
@@ -36,6 +37,7 @@ class ModelCache {
 
   std::filesystem::path models() const { return folder_ / "models"; }
   std::filesystem::path downloads() const { return folder_ / "downloads"; }
+  std::filesystem::path prefixes() const { return folder_ / "prefixes"; }  // of --kv-disk
   std::filesystem::path model_file(std::string_view name) const;
 
   // Makes both folders. Error kIo.
