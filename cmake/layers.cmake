@@ -48,7 +48,7 @@ anedvd_layer(cpu      USES device)
 anedvd_layer(ane      USES device)
 anedvd_layer(engine   USES model cpu kv sampling text)
 anedvd_layer(convert  USES model text)
-anedvd_layer(cli      USES engine ane convert)
+anedvd_layer(cli      USES engine ane convert LINKS PkgConfig::UTF8PROC)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.cpp)
 add_executable(anedvd ${CMAKE_SOURCE_DIR}/src/cli/main.cpp)
