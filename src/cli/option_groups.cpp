@@ -154,6 +154,20 @@ std::vector<OptionSpec> json_option() {
   return {{.name = "--json", .help = "one JSON object on stdout instead of text"}};
 }
 
+std::vector<OptionSpec> chat_options() {
+  return {
+      {.name = "--multiline",
+       .group = OptionGroup::kInput,
+       .help = "piped input is one message; at a terminal Alt-Enter sends",
+       .is_rare = true},
+      {.name = "--plain", .group = OptionGroup::kOutput, .help = "answers without styles", .is_rare = true},
+      {.name = "--no-history",
+       .group = OptionGroup::kInput,
+       .help = "neither read nor write the history of typed lines",
+       .is_rare = true},
+  };
+}
+
 std::vector<OptionSpec> chat_template_option() {
   return {{.name = "--chat-template",
            .group = OptionGroup::kPrompt,

@@ -15,6 +15,7 @@ std::vector<OptionSpec> runtime_options();       // --max-seq --device --threads
 std::vector<OptionSpec> sampling_options();      // --max-tokens --temp … --stop --seed
 std::vector<OptionSpec> json_option();           // --json
 std::vector<OptionSpec> quant_option();          // --quant, part of runtime_options()
+std::vector<OptionSpec> chat_options();          // --multiline --plain --no-history
 std::vector<OptionSpec> chat_template_option();  // --chat-template
 
 }  // namespace anedvd

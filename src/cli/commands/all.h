@@ -7,6 +7,7 @@ namespace anedvd {
 
 Command attnbench_command();
 Command bench_command();
+Command chat_command();
 Command check_command();
 Command completions_command();
 Command cpu_command();

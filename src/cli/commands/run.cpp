@@ -6,8 +6,10 @@
 
 #include "base/machine/processor.h"
 #include "base/words.h"
+#include "cli/chat/chat_loop.h"
 #include "cli/commands/all.h"
 #include "cli/commands/machine.h"
+#include "cli/commands/model_words.h"
 #include "cli/commands/run_session.h"
 #include "cli/devices.h"
 #include "cli/engine_options.h"
@@ -157,8 +159,19 @@ Result<ExitCode> compare_ways(const Console& console, Engine& engine, Generation
   return equal ? kDone : kDifferent;
 }
 
+// Nobody gave a prompt and somebody sits at the keyboard.
+bool goes_on_as_chat(const Args& args, const ModelWords& words) {
+  for (const std::string_view flag : {"--prompt", "--prompt-file", "--json", "--no-chat"})
+    if (args.given(flag)) return false;
+  return !words.text && isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+}
+
 Result<ExitCode> run_prompt(const Args& args, bool exact) {
   const Console console = Console::from(args);
+  if (const auto words = split_words(args, false); words && goes_on_as_chat(args, *words)) {
+    console.note(fmt::format("{}: no prompt, going on as chat", args.command().name));
+    return run_chat(args, words->model, exact);
+  }
   ANEDVD_TRY(const RunWords words, read_run_words(args));
   ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
   options.exact = options.exact || exact;
@@ -181,6 +194,12 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
     if (code != kDone) return code;
   }
   return kDone;
+}
+
+Result<ExitCode> run_cpu(const Args& args) {
+  if (!args.given("--chat")) return run_prompt(args, true);
+  ANEDVD_TRY(const ModelWords words, split_words(args, true));
+  return run_chat(args, words.model, true);
 }
 
 std::vector<OptionSpec> prompt_options() {
@@ -225,7 +244,7 @@ std::vector<OptionSpec> repeat_options() {
 
 std::vector<OptionSpec> run_options() {
   return join({model_option(), prompt_options(), sampling_options(), repeat_options(), speculation_options(),
-               json_option(), chat_template_option(), runtime_options(), cache_options()});
+               json_option(), chat_options(), chat_template_option(), runtime_options(), cache_options()});
 }
 
 }  // namespace
@@ -249,8 +268,9 @@ Command cpu_command() {
           .arguments = "[MODEL] [PROMPT]",
           .max_arguments = 2,
           .examples = {"anedvd cpu \"What is the capital of France?\"", "anedvd cpu smollm2 \"Why?\" --temp 0 --json"},
-          .options = run_options(),
-          .run = [](const Args& args) { return run_prompt(args, true); }};
+          .options =
+              join({run_options(), {{.name = "--chat", .help = "a conversation, no single answer", .is_rare = true}}}),
+          .run = run_cpu};
 }
 
 }  // namespace anedvd

@@ -159,14 +159,7 @@ class Question {
     return conversation_->encode(*tokenizer_, input);
   }
 
-  // The text without its first `count` tokens; whole characters only.
-  std::string without_oldest(const std::string& text, size_t count) const {
-    const std::vector<Token> ids = tokenizer_->encode(text, Specials::kAsText);
-    std::string rest;
-    for (size_t i = std::min(count, ids.size()); i < ids.size(); ++i) tokenizer_->append_bytes(ids[i], rest);
-    while (!rest.empty() && (uint8_t(rest[0]) & 0xc0) == 0x80) rest.erase(0, 1);
-    return rest;
-  }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
   explicit Question(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
@@ -177,6 +170,14 @@ class Question {
 };
 
 }  // namespace
+
+std::string without_oldest(const Tokenizer& tokenizer, const std::string& text, size_t count) {
+  const std::vector<Token> ids = tokenizer.encode(text, Specials::kAsText);
+  std::string rest;
+  for (size_t i = std::min(count, ids.size()); i < ids.size(); ++i) tokenizer.append_bytes(ids[i], rest);
+  while (!rest.empty() && (uint8_t(rest[0]) & 0xc0) == 0x80) rest.erase(0, 1);
+  return rest;
+}
 
 Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens) {
   ANEDVD_TRY(const Question question, Question::make(runtime, args));
@@ -191,7 +192,7 @@ Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const 
     if (text.empty())
       return fail(ErrorCode::kUsage, "--max-seq {}: the chat format alone takes {} tokens; use --max-seq {} or more",
                   max_seq, ids.size(), ids.size() + size_t(kSmallestRoom));
-    text = question.without_oldest(text, ids.size() - limit);
+    text = without_oldest(question.tokenizer(), text, ids.size() - limit);
     ANEDVD_TRY(ids, question.ids(text));
   }
   if (ids.size() < before) {

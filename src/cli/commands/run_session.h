@@ -33,6 +33,9 @@ Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const Ru
 // The prompt's ids, as chat unless --no-chat. Too long a prompt loses its oldest tokens, with a warning.
 Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens);
 
+// The text without its first `count` tokens; whole characters only.
+std::string without_oldest(const Tokenizer& tokenizer, const std::string& text, size_t count);
+
 // Every --logit-bias names a token of the model. Error kUsage.
 Result<> check_bias(const Runtime& runtime, const GenerateRequest& request);
 

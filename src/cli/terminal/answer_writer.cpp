@@ -27,7 +27,7 @@ Result<Written> AnswerWriter::write(std::string_view text) {
   held_newlines_ = text.size() - last - 1;
   const std::string_view body = text.substr(0, last + 1);
   out += for_terminal_ ? terminal_safe(body) : std::string(body);
-  return write_all(fd_, out);
+  return write_all(fd_, decorate_ ? decorate_(out) : out);
 }
 
 Result<Written> AnswerWriter::finish() {

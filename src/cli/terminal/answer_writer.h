@@ -6,8 +6,10 @@
 // become visible text (\x1b), so no model can change the title, the colours or the clipboard.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "cli/terminal/console.h"
@@ -16,7 +18,9 @@ namespace anedvd {
 
 class AnswerWriter {
  public:
-  AnswerWriter(int fd, bool for_terminal) : fd_(fd), for_terminal_(for_terminal) {}
+  // decorate (may be empty): what becomes of the text, made safe already, on its way to a terminal.
+  AnswerWriter(int fd, bool for_terminal, std::function<std::string(std::string_view)> decorate = {})
+      : fd_(fd), for_terminal_(for_terminal), decorate_(std::move(decorate)) {}
 
   // `text` holds whole characters.
   Result<Written> write(std::string_view text);
@@ -27,6 +31,7 @@ class AnswerWriter {
  private:
   int fd_;
   bool for_terminal_;
+  std::function<std::string(std::string_view)> decorate_;
   size_t held_newlines_ = 0;  // seen at the end so far: written when other text follows
 };
 

@@ -1,0 +1,31 @@
+#include "cli/chat/chat_words.h"
+
+#include "base/words.h"
+
+namespace anedvd {
+
+std::string status_line(const ChatAnswer& answer, int context) {
+  const GenerateResult& result = answer.result;
+  const auto count = int64_t(result.ids.size());
+  std::string line = fmt::format("[{} {}", with_commas(count), count == 1 ? "token" : "tokens");
+  if (count > 0 && result.decode_s > 0)
+    line += fmt::format(", {} tok/s", three_digits(double(count) / result.decode_s));
+  line +=
+      fmt::format(", {}", result.finish == FinishReason::kCancelled ? "stopped" : finish_reason_name(result.finish));
+  line += fmt::format(", context {}/{}", answer.context_tokens, context);
+  if (result.reused_tokens > 0) line += fmt::format(", {} reused", with_commas(result.reused_tokens));
+  if (answer.dropped_tokens > 0) line += fmt::format(", dropped {} old tokens", with_commas(answer.dropped_tokens));
+  return line + "]";
+}
+
+std::string reading_line(const ReadingProgress& progress) {
+  return fmt::format("reading {}/{} tokens", with_commas(progress.done), with_commas(progress.total));
+}
+
+std::string model_title(const Runtime& runtime) {
+  std::filesystem::path path = runtime.source().path();
+  if (!path.has_filename()) path = path.parent_path();
+  return visible(path.extension() == ".gguf" ? path.stem().string() : path.filename().string());
+}
+
+}  // namespace anedvd
