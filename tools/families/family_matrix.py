@@ -31,6 +31,10 @@ FAMILIES = pathlib.Path(__file__).resolve().parents[2] / "tests/data/families"
 LENGTHS = (1, 7, 40, 100)
 GREEDY_PROMPT = 1
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_K_M")
+NO_PEER = {
+    "phi3": "llama.cpp reads the window and ignores it",
+    "mistral": "a GGUF file of it has no window",
+}
 LOSSY = ("Q8_0", "Q4_K_M")  # transformers is no reference for what quantising changed
 
 
@@ -82,7 +86,7 @@ class Family:
 
     def peer(self, model):
         """llama.cpp's last logits, best ids and greedy ids; None if it does not load the file."""
-        if self.llama is None or model.is_dir():
+        if self.llama is None or model.is_dir() or self.name in NO_PEER:
             return None
         done = run(self.llama, model, self.work / "prompts.txt", self.work / "peer.bin")
         if done.returncode != 0:
@@ -176,6 +180,8 @@ transformers; prompts of 1, 7, 40 and 100 tokens. Made by
 `fixture Q8_0` holds the weights without loss (they lie on a grid). The other GGUF files are made by `anedvd quantize`, from the folder where it can be
 converted, else from the fixture. The reference of those as Q8_0 and Q4_K_M, which lose something, is llama.cpp on the same file turned to F32; rows
 shorter than 256 fall back to Q5_0, Q8_0 and F16 inside Q4_K_M.
+Without llama.cpp: folders, which it does not read; phi3, whose window it ignores. Mistral is not compared as GGUF: a file of it has no window.
+Where an error of the quantised kernels stands out (mixtral Q8_0: at 5 of 100 positions, 3 % at the others), a router's near tie fell the other way: `exact` shows the same file without rounding.
 llama.cpp rounds activations as our normal mode does, but in other groups; its GELU is a half-precision table.
 
 | family | container | exact | normal | argmax | greedy | chunks | llama.cpp | ours – llama.cpp |

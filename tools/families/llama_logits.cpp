@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
     if (llama_decode(context, batch) != 0) return 1;
     const int count = batch.n_tokens;
     for (int i = 0; i < count; ++i) std::printf("%d%c", best(i), i + 1 == count ? '\n' : ' ');
-    out.write(reinterpret_cast<const char*>(llama_get_logits_ith(context, count - 1)), long(sizeof(float)) * vocabulary);
+    out.write(reinterpret_cast<const char*>(llama_get_logits_ith(context, count - 1)),
+              long(sizeof(float)) * vocabulary);
     if (p == 1) {
       int next = best(count - 1);
       for (int step = 0; step < 32; ++step) {
