@@ -25,6 +25,7 @@ nlohmann-json3-dev   nlohmann-json   build   header nlohmann/json.hpp
 libcli11-dev         cli11           build   header CLI/CLI.hpp
 libutf8proc-dev      utf8proc        build   header utf8proc.h
 libpcre2-dev        pcre2           build   header pcre2.h
+libboost1.81-dev    boost           build   header boost/beast/http/parser.hpp
 curl                 -               fetch   program curl
 ca-certificates      -               fetch   certificates
 ccache               ccache          speed   program ccache

@@ -23,6 +23,7 @@ Command pull_command();
 Command quantize_command();
 Command rm_command();
 Command run_command();
+Command serve_command();
 Command template_command();
 Command tokenize_command();
 Command verify_command();

@@ -7,7 +7,10 @@ namespace {
 
 // The contract's commands and flags whose feature this version lacks. An entry leaves when its feature comes.
 constexpr std::string_view kLaterCommands[] = {
-    "serve", "conform", "probe", "selftest", "width",
+    "conform",
+    "probe",
+    "selftest",
+    "width",
 };
 
 struct LaterOption {
@@ -25,11 +28,11 @@ constexpr LaterOption kLaterOptions[] = {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      run_command(),      chat_command(),       pull_command(),     list_command(),      rm_command(),
-      info_command(),     quantize_command(),   bench_command(),    attnbench_command(), perplexity_command(),
-      tokenize_command(), detokenize_command(), template_command(), logits_command(),    check_command(),
-      verify_command(),   layers_command(),     kernels_command(),  cpu_command(),       completions_command(),
-      help_command(),     version_command(),
+      run_command(),         serve_command(),    chat_command(),       pull_command(),     list_command(),
+      rm_command(),          info_command(),     quantize_command(),   bench_command(),    attnbench_command(),
+      perplexity_command(),  tokenize_command(), detokenize_command(), template_command(), logits_command(),
+      check_command(),       verify_command(),   layers_command(),     kernels_command(),  cpu_command(),
+      completions_command(), help_command(),     version_command(),
   };
   return commands;
 }

@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "api/fields.h"
+#include "api/openai/completions.h"
+#include "api/openai/openai_json.h"
+
+namespace anedvd {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The old form of log-probabilities: four lists of the same length.
+class LegacyLogprobs {
+ public:
+  LegacyLogprobs(const Tokenizer& tokenizer, int top, size_t offset)
+      : tokenizer_(tokenizer), top_(top), offset_(offset) {}
+
+  void add(const TokenRecord& token, bool is_first_of_prompt) {
+    const std::string text = token_text(tokenizer_, token.token);
+    tokens_.push_back(text);
+    offsets_.push_back(offset_);
+    offset_ += text.size();
+    if (is_first_of_prompt) {
+      // Nothing stands before it, so it has no probability.
+      values_.push_back(nullptr);
+      tops_.push_back(nullptr);
+      return;
+    }
+    values_.push_back(finite(token.logprob));
+    Json top = Json::object();
+    for (size_t i = 0; i < token.top.size() && int(i) < top_; ++i)
+      top[token_text(tokenizer_, token.top[i].token)] = finite(token.top[i].logprob);
+    tops_.push_back(std::move(top));
+  }
+
+  Json json() && {
+    return {{"tokens", std::move(tokens_)},
+            {"token_logprobs", std::move(values_)},
+            {"top_logprobs", top_ > 0 ? std::move(tops_) : Json()},
+            {"text_offset", std::move(offsets_)}};
+  }
+
+  size_t offset() const { return offset_; }
+
+ private:
+  static double finite(float logprob) { return std::isfinite(logprob) ? double(logprob) : -9999.0; }
+
+  const Tokenizer& tokenizer_;
+  const int top_;
+  size_t offset_;
+  Json tokens_ = Json::array(), values_ = Json::array(), tops_ = Json::array(), offsets_ = Json::array();
+};
+
+class CompletionsShaper : public Shaper {
+ public:
+  explicit CompletionsShaper(const CompletionsShape& shape) : shape_(shape) {}
+
+  std::string whole(const Generation& generation) override {
+    Json choices = Json::array();
+    for (size_t prompt = 0; prompt < generation.prompt_sizes.size(); ++prompt) {
+      const std::vector<size_t> best = best_of(generation, prompt);
+      for (size_t j = 0; j < best.size(); ++j)
+        choices.push_back(whole_choice(generation, best[j], prompt * size_t(shape_.n) + j));
+    }
+    Json body = base(generation);
+    body["choices"] = std::move(choices);
+    body["usage"] = usage_json(generation);
+    body["timings"] = timings_json(generation);
+    if (generation.trace) body["anedvd_trace"] = *generation.trace;
+    return json_text(body);
+  }
+
+  void begin(const Generation& generation, std::string& out) override {
+    offsets_.assign(generation.choices.size(), 0);
+    if (!shape_.echo || generation.with_logprobs) return;
+    for (size_t i = 0; i < generation.choices.size(); ++i)
+      append(generation, out, int(i), generation.prompt_texts[size_t(generation.choices[i].prompt)], nullptr, nullptr);
+  }
+
+  void prompt_scored(const Generation& generation, int index, std::string& out) override {
+    const Choice& choice = generation.choices[size_t(index)];
+    if (!shape_.echo) return;
+    append(generation, out, index, generation.prompt_texts[size_t(choice.prompt)],
+           logprobs(generation, choice.prompt_tokens, index, true), nullptr);
+  }
+
+  void piece(const Generation& generation, int index, const Piece& piece, std::string& out) override {
+    append(generation, out, index, piece.text,
+           shows_logprobs(generation) ? logprobs(generation, piece.tokens, index, false) : Json(), nullptr);
+  }
+
+  void choice_done(const Generation& generation, int index, std::string& out) override {
+    append(generation, out, index, "", nullptr, openai_finish(generation.choices[size_t(index)].reason));
+  }
+
+  void end(const Generation& generation, std::string& out) override {
+    if (shape_.include_usage || generation.trace) {
+      Json chunk = base(generation);
+      chunk["choices"] = Json::array();
+      chunk["usage"] = usage_json(generation);
+      chunk["timings"] = timings_json(generation);
+      if (generation.trace) chunk["anedvd_trace"] = *generation.trace;
+      append_event(out, {}, json_text(chunk));
+    }
+    append_event(out, {}, "[DONE]");
+  }
+
+  void failed(const Generation&, const ApiError& error, std::string& out) override {
+    append_openai_failure(out, error);
+  }
+
+ private:
+  bool shows_logprobs(const Generation& generation) const { return generation.with_logprobs && !shape_.rank_only; }
+
+  static Json base(const Generation& generation) {
+    return {{"id", generation.id},
+            {"object", "text_completion"},
+            {"created", generation.created},
+            {"model", generation.model->id()},
+            {"system_fingerprint", system_fingerprint(generation)}};
+  }
+
+  // Indices of a prompt's choices that are shown: the likeliest ones, by the mean over their tokens.
+  std::vector<size_t> best_of(const Generation& generation, size_t prompt) const {
+    std::vector<size_t> indices(size_t(shape_.made), 0);
+    std::iota(indices.begin(), indices.end(), prompt * size_t(shape_.made));
+    if (shape_.made == shape_.n) return indices;
+    const auto mean = [&](size_t index) {
+      const auto& tokens = generation.choices[index].tokens;
+      double sum = 0;
+      for (const TokenRecord& token : tokens) sum += double(token.logprob);
+      return tokens.empty() ? 0.0 : sum / double(tokens.size());
+    };
+    std::stable_sort(indices.begin(), indices.end(), [&](size_t a, size_t b) { return mean(a) > mean(b); });
+    indices.resize(size_t(shape_.n));
+    return indices;
+  }
+
+  Json whole_choice(const Generation& generation, size_t made, size_t index) const {
+    const Choice& choice = generation.choices[made];
+    Json token_logprobs;
+    if (shows_logprobs(generation)) {
+      LegacyLogprobs legacy(generation.model->tokenizer(), generation.top_logprobs, 0);
+      if (shape_.echo)
+        for (size_t i = 0; i < choice.prompt_tokens.size(); ++i) legacy.add(choice.prompt_tokens[i], i == 0);
+      for (const TokenRecord& token : choice.tokens) legacy.add(token, false);
+      token_logprobs = std::move(legacy).json();
+    }
+    const std::string before = shape_.echo ? generation.prompt_texts[size_t(choice.prompt)] : std::string();
+    return {{"text", before + choice.text},
+            {"index", index},
+            {"logprobs", std::move(token_logprobs)},
+            {"finish_reason", openai_finish(choice.reason)}};
+  }
+
+  Json logprobs(const Generation& generation, const std::vector<TokenRecord>& tokens, int index, bool are_prompt) {
+    if (!shows_logprobs(generation)) return nullptr;
+    LegacyLogprobs legacy(generation.model->tokenizer(), generation.top_logprobs, offsets_[size_t(index)]);
+    for (size_t i = 0; i < tokens.size(); ++i) legacy.add(tokens[i], are_prompt && i == 0);
+    offsets_[size_t(index)] = legacy.offset();
+    return std::move(legacy).json();
+  }
+
+  void append(const Generation& generation, std::string& out, int index, const std::string& text, Json token_logprobs,
+              Json finish) const {
+    Json chunk = base(generation);
+    const bool is_last = !finish.is_null();
+    chunk["choices"] = Json::array({{{"text", text},
+                                     {"index", index},
+                                     {"logprobs", std::move(token_logprobs)},
+                                     {"finish_reason", std::move(finish)}}});
+    if (shape_.include_usage) chunk["usage"] = nullptr;
+    if (is_last) chunk["timings"] = timings_json(generation);
+    append_event(out, {}, json_text(chunk));
+  }
+
+  const CompletionsShape shape_;
+  std::vector<size_t> offsets_;  // by choice, in bytes of its text
+};
+
+}  // namespace
+
+std::unique_ptr<Shaper> completions_shaper(const CompletionsShape& shape) {
+  return std::make_unique<CompletionsShaper>(shape);
+}
+
+}  // namespace anedvd
