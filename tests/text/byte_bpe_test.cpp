@@ -40,7 +40,7 @@ FakeConfig small_config(const std::string& pre = "smollm") {
   return config;
 }
 
-constexpr Token kAa = 256, kAaaa = 257, kHi = 258, kSpaceHi = 259, kStart = 263, kEnd = 264, kUser = 265;
+constexpr Token kAa = 256, kAaaa = 257, kHi = 258, kSpaceHi = 259, kEnd = 264, kUser = 265;
 
 std::string decode(const Tokenizer& tokenizer, const std::vector<Token>& tokens, bool with_control = false) {
   std::string bytes;
