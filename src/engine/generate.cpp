@@ -115,7 +115,8 @@ Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const Gene
   return result;
 }
 
-Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text) {
+Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text,
+                                const std::function<void(int)>& on_prefilled) {
   constexpr auto kPatience = std::chrono::milliseconds(50);
   ANEDVD_TRY(const auto ticket, engine.submit(std::move(request)));
   GenerateResult result;
@@ -127,7 +128,11 @@ Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const
       if (engine.manual()) engine.step();
       continue;
     }
-    if (auto* delta = std::get_if<TextDelta>(&*event)) {
+    if (const auto* started = std::get_if<Started>(&*event)) {
+      if (on_prefilled) on_prefilled(started->reused_tokens);
+    } else if (const auto* prefilled = std::get_if<Prefilled>(&*event)) {
+      if (on_prefilled) on_prefilled(prefilled->done);
+    } else if (auto* delta = std::get_if<TextDelta>(&*event)) {
       for (const TokenRecord& record : delta->tokens) result.ids.push_back(record.token);
       result.text += delta->text;
       if (on_text && !delta->text.empty() && !on_text(delta->text)) ticket->cancel();

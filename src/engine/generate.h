@@ -36,7 +36,9 @@ using TextSink = std::function<bool(std::string_view)>;
 Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request,
                                 const TextSink& on_text);
 
-// The same through an engine, beside whatever else it serves. A manual engine is stepped.
-Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text);
+// The same through an engine, beside whatever else it serves. A manual engine is stepped. `on_prefilled` (may be empty) hears how many of the
+// prompt's tokens are done.
+Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text,
+                                const std::function<void(int)>& on_prefilled = {});
 
 }  // namespace anedvd

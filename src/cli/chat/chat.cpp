@@ -40,21 +40,21 @@ Result<> check_replaceable(const std::string& path, const std::string& id) {
 
 }  // namespace
 
-Result<Chat> Chat::make(Runtime& runtime, const Args& args, const Console& console, const ChatTerminal* terminal) {
-  ANEDVD_TRY(ChatSession session, ChatSession::make(runtime, args.text("--chat-template").value_or("")));
+Result<Chat> Chat::make(Engine& engine, const Args& args, const Console& console, const ChatTerminal* terminal) {
+  ANEDVD_TRY(ChatSession session, ChatSession::make(engine, args.text("--chat-template").value_or("")));
   ChatSettings settings = ChatSettings::from(args);
   ANEDVD_TRY(const GenerateRequest request, settings.request());
-  ANEDVD_TRY_VOID(check_bias(runtime, request));
+  ANEDVD_TRY_VOID(check_bias(engine.runtime(), request));
   const bool is_styled = terminal && console.out_is_terminal && console.out_color && !args.given("--plain");
-  Chat chat(runtime, console, terminal, std::move(session), std::move(settings), is_styled);
+  Chat chat(engine, console, terminal, std::move(session), std::move(settings), is_styled);
   chat.log_.id = new_chat_id();
   chat.log_.system = args.text("--system").value_or("");
-  chat.log_.model = model_title(runtime);
+  chat.log_.model = model_title(engine.runtime());
   return chat;
 }
 
 std::string Chat::banner() const {
-  return fmt::format("{} · {} · context {}", model_title(*runtime_), runtime_->info().device,
+  return fmt::format("{} · {} · context {}", model_title(engine_->runtime()), engine_->runtime().info().device,
                      with_commas(session_.context_size()));
 }
 
@@ -170,7 +170,7 @@ Result<> Chat::set_value(const std::string& name, const std::string& value) {
     ChatSettings changed = settings_;
     ANEDVD_TRY_VOID(changed.set(name, value));
     ANEDVD_TRY(const GenerateRequest request, changed.request());
-    ANEDVD_TRY_VOID(check_bias(*runtime_, request));
+    ANEDVD_TRY_VOID(check_bias(engine_->runtime(), request));
     settings_ = std::move(changed);
   }
   const std::string now = settings_.value(name);
@@ -192,8 +192,8 @@ Result<> Chat::set_pair(const std::string& argument) {
 
 void Chat::show() {
   const auto row = [&](std::string_view what, const std::string& words) { say(fmt::format("{:<9}{}", what, words)); };
-  row("model", fmt::format("{} · {} · chat template: {}", model_title(*runtime_), runtime_->info().device,
-                           visible(session_.template_origin())));
+  row("model", fmt::format("{} · {} · chat template: {}", model_title(engine_->runtime()),
+                           engine_->runtime().info().device, visible(session_.template_origin())));
   row("context", fmt::format("{} of {} tokens in use", with_commas(session_.progress().done),
                              with_commas(session_.context_size())));
   row("chat", log_.branch.empty() ? "no messages"

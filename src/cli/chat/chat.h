@@ -27,8 +27,8 @@ struct ChatTerminal {
 
 class Chat {
  public:
-  // `console`, `runtime` and `terminal` (null in a pipe) must outlive the chat.
-  static Result<Chat> make(Runtime& runtime, const Args& args, const Console& console, const ChatTerminal* terminal);
+  // `console`, `engine` and `terminal` (null in a pipe) must outlive the chat.
+  static Result<Chat> make(Engine& engine, const Args& args, const Console& console, const ChatTerminal* terminal);
 
   enum class Next { kGoOn, kLeave, kReaderGone };
 
@@ -42,9 +42,9 @@ class Chat {
   std::string banner() const;
 
  private:
-  Chat(Runtime& runtime, const Console& console, const ChatTerminal* terminal, ChatSession session,
-       ChatSettings settings, bool is_styled)
-      : runtime_(&runtime),
+  Chat(Engine& engine, const Console& console, const ChatTerminal* terminal, ChatSession session, ChatSettings settings,
+       bool is_styled)
+      : engine_(&engine),
         console_(&console),
         terminal_(terminal),
         session_(std::move(session)),
@@ -66,7 +66,7 @@ class Chat {
   void show();
   void say(std::string_view line) const;
 
-  Runtime* runtime_;
+  Engine* engine_;
   const Console* console_;
   const ChatTerminal* terminal_;
   ChatSession session_;

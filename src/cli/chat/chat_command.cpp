@@ -2,6 +2,7 @@
 #include "cli/chat/chat_loop.h"
 #include "cli/commands/all.h"
 #include "cli/commands/model_words.h"
+#include "cli/engine_options.h"
 #include "cli/option_groups.h"
 
 namespace anedvd {
@@ -31,7 +32,7 @@ Command chat_command() {
           .max_arguments = 1,
           .examples = {"anedvd chat", "anedvd chat smollm2 --system \"Answer in one sentence.\" --temp 0.7"},
           .options = join({model_option(), system_option(), sampling_options(), chat_options(), chat_template_option(),
-                           runtime_options()}),
+                           runtime_options(), speculation_options(), cache_options()}),
           .run = run_chat_command};
 }
 

@@ -14,6 +14,7 @@
 #include "cli/chat/history_file.h"
 #include "cli/chat/raw_terminal.h"
 #include "cli/commands/run_session.h"
+#include "cli/engine_options.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/table.h"
 
@@ -151,11 +152,19 @@ class Screen {
   InputView view_;
 };
 
+// Stepped by whoever waits for the answer.
+Result<std::unique_ptr<Engine>> load_engine(const Args& args, const std::string& model, const RuntimeOptions& options) {
+  ANEDVD_TRY(EngineOptions engine, engine_options_of(args, options));
+  engine.manual = true;
+  ANEDVD_TRY(auto runtime, load_runtime(model, options));
+  return Engine::start(std::move(runtime), engine);
+}
+
 Result<ExitCode> talk(const Args& args, const Console& console, const std::string& model,
                       const RuntimeOptions& options) {
   // From the first moment on: what is typed while the model loads is not echoed, but waits for the prompt.
   ANEDVD_TRY(RawTerminal terminal, RawTerminal::open());
-  ANEDVD_TRY(const auto runtime, load_runtime(model, options));
+  ANEDVD_TRY(const auto engine, load_engine(args, model, options));
   const ChatTerminal hooks{.interrupted = [&] { return terminal.interrupted(); },
                            .with_terminal =
                                [&](const std::function<void()>& work) {
@@ -163,7 +172,7 @@ Result<ExitCode> talk(const Args& args, const Console& console, const std::strin
                                  work();
                                  terminal.resume();
                                }};
-  ANEDVD_TRY(Chat chat, Chat::make(*runtime, args, console, &hooks));
+  ANEDVD_TRY(Chat chat, Chat::make(*engine, args, console, &hooks));
   console.note(chat.banner());
   console.note("ready. /help for commands, /exit to quit.");
   History history(!args.given("--no-history"));
@@ -181,8 +190,8 @@ Result<ExitCode> talk(const Args& args, const Console& console, const std::strin
 Result<ExitCode> read_lines(const Args& args, const Console& console, const std::string& model,
                             const RuntimeOptions& options) {
   const bool has_person = isatty(STDIN_FILENO) != 0 && console.err_is_terminal;
-  ANEDVD_TRY(const auto runtime, load_runtime(model, options));
-  ANEDVD_TRY(Chat chat, Chat::make(*runtime, args, console, nullptr));
+  ANEDVD_TRY(const auto engine, load_engine(args, model, options));
+  ANEDVD_TRY(Chat chat, Chat::make(*engine, args, console, nullptr));
   if (args.given("--multiline")) {
     ANEDVD_TRY(std::string text, read_input("-"));
     text = pasted_text(text);

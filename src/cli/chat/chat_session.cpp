@@ -16,10 +16,10 @@ constexpr int kRoomShare = 16;  // an answer needs room: a sixteenth of the cont
 
 }  // namespace
 
-Result<ChatSession> ChatSession::make(Runtime& runtime, const std::string& template_choice) {
-  ANEDVD_TRY(const Tokenizer* tokenizer, runtime.tokenizer());
-  ANEDVD_TRY(Conversation conversation, Conversation::make(runtime.source(), *tokenizer, template_choice));
-  return ChatSession(runtime, *tokenizer, std::move(conversation));
+Result<ChatSession> ChatSession::make(Engine& engine, const std::string& template_choice) {
+  ANEDVD_TRY(Conversation conversation,
+             Conversation::make(engine.runtime().source(), engine.tokenizer(), template_choice));
+  return ChatSession(engine, std::move(conversation));
 }
 
 // A question that was stopped before a word of its answer came is not asked again: a template that wants turns to alternate would refuse.
@@ -44,7 +44,7 @@ Result<std::vector<Token>> ChatSession::encode(const std::string& system, const 
     list.push_back({{"role", messages[i].role}, {"content", messages[i].text}});
   ConversationInput input;
   input.messages = &list;
-  return conversation_.encode(*tokenizer_, input);
+  return conversation_.encode(engine_->tokenizer(), input);
 }
 
 Result<ChatSession::Prompt> ChatSession::prompt_of(const ChatLog& log, int max_tokens) {
@@ -86,7 +86,7 @@ Result<ChatSession::Prompt> ChatSession::prompt_of(const ChatLog& log, int max_t
       return fail(ErrorCode::kUsage,
                   "--max-seq {}: the system prompt and the chat format alone take {} tokens; use more", context,
                   with_commas(int64_t(ids.size())));
-    question = without_oldest(*tokenizer_, question, ids.size() - limit);
+    question = without_oldest(engine_->tokenizer(), question, ids.size() - limit);
     ANEDVD_TRY(ids, encode(log.system, messages, first_kept_));
   }
   if (ids.empty()) return fail(ErrorCode::kUsage, "message: no token in it; give some text");
@@ -94,32 +94,15 @@ Result<ChatSession::Prompt> ChatSession::prompt_of(const ChatLog& log, int max_t
   return Prompt{std::move(ids), dropped};
 }
 
-void ChatSession::keep_common_prefix(const std::vector<Token>& prompt) {
-  const auto end = std::mismatch(cached_.begin(), cached_.end(), prompt.begin(), prompt.end()).first;
-  // One token at least is computed: the next one's logits come from it.
-  const size_t kept = std::min(size_t(end - cached_.begin()), prompt.size() - 1);
-  cached_.resize(kept);
-  if (sequence_->size() > int(kept)) sequence_->truncate(int(kept));
-}
-
-ReadingProgress ChatSession::progress() const { return {std::min(sequence_->size(), reading_.total), reading_.total}; }
-
-Result<ChatAnswer> ChatSession::answer(const ChatLog& log, GenerateRequest request, const TextSink& sink) {
+Result<ChatAnswer> ChatSession::answer(const ChatLog& log, GenerationRequest request, const TextSink& sink) {
   ANEDVD_TRY(Prompt prompt, prompt_of(log, request.max_tokens));
-  keep_common_prefix(prompt.ids);
-  reading_.total = int(prompt.ids.size());
+  reading_ = {0, int(prompt.ids.size())};
   request.prompt = std::move(prompt.ids);
-  auto result = generate(*runtime_, *sequence_, request, sink);
-  cached_ = std::move(request.prompt);
-  if (!result) {
-    // What the sequence holds beyond the prompt is not known.
-    cached_.clear();
-    sequence_->truncate(0);
-    return tl::unexpected(result.error());
-  }
-  cached_.insert(cached_.end(), result->ids.begin(), result->ids.end());
-  cached_.resize(std::min(cached_.size(), size_t(sequence_->size())));
-  return ChatAnswer{std::move(*result), sequence_->size(), prompt.dropped};
+  ANEDVD_TRY(GenerateResult result,
+             generate(*engine_, std::move(request), sink, [this](int done) { reading_.done = done; }));
+  reading_.done = reading_.total;
+  const int context = result.prompt_tokens + int(result.ids.size());
+  return ChatAnswer{std::move(result), context, prompt.dropped};
 }
 
 }  // namespace anedvd
