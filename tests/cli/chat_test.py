@@ -44,7 +44,7 @@ class Folder(unittest.TestCase):
     """A test with a folder of its own, which is also the state folder of the chats it starts."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # a program that is being ended may still write
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.env = {"XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder), "TERM": "xterm", "LC_ALL": "C.UTF-8", "COLUMNS": "", "LINES": ""}
