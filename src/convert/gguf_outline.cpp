@@ -28,6 +28,8 @@ Result<Outline> gguf_outline(const TensorSource& source) {
   Outline outline;
   for (const GgufMetadata::Entry& entry : file.metadata().entries())
     if (!is_about_the_file(entry.key)) outline.pairs.copy(entry);
+  // A file for token ids only: llama.cpp loads it if it says so.
+  if (!file.config().has("tokenizer.ggml.model")) outline.pairs.text("tokenizer.ggml.model", "none");
   const std::string architecture(file.config().string("general.architecture").value_or(""));
   const auto count_of = [&](std::string_view key) {
     return int(std::clamp<int64_t>(file.config().integer(architecture + std::string(key)).value_or(0), 0, 1 << 20));
