@@ -5,7 +5,9 @@
 namespace anedvd {
 namespace {
 
-Dialect other(Dialect dialect) { return dialect == Dialect::kTerse ? Dialect::kVerbose : Dialect::kTerse; }
+MilDialect other(MilDialect dialect) {
+  return dialect == MilDialect::kTerse ? MilDialect::kVerbose : MilDialect::kTerse;
+}
 
 // Failures that a smaller program may not meet. Short resources are no such failure: smaller programs are more programs.
 bool smaller_may_do(FailureKind kind) {

@@ -23,8 +23,8 @@
 namespace anedvd {
 
 struct AneOptions {
-  Dialect dialect = Dialect::kTerse;  // tried first
-  int width = 64;                     // columns of a program; 32 and multiples of it keep rows contiguous
+  MilDialect dialect = MilDialect::kTerse;  // tried first
+  int width = 64;                           // columns of a program; 32 and multiples of it keep rows contiguous
   ProgramLimits limits;
   int max_compiles = 110, max_loaded = 110;  // 119 and 126 were observed as ceilings; others run on this machine, too
   bool fuse_norms = false;                   // rms_norm on the device: squares overflow (docs/ane.md#reductions)

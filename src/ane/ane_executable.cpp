@@ -187,17 +187,20 @@ Result<> AneExecutable::run_parts(std::span<const Slice> slices) {
     if (part.host_op >= 0) {
       // Neighbours are one job of the host's threads.
       host_run_.clear();
-      for (; i < parts_.size() && parts_[i].host_op >= 0 && (host_run_.empty() || i != tail_); ++i)
+      for (; i < parts_.size() && parts_[i].host_op >= 0 && (host_run_.empty() || i != tail_); ++i) {
+        if (observer_ && !host_run_.empty()) break;  // who observes wants each by itself
         host_run_.push_back(parts_[i].host_op);
+      }
       --i;
       ANEDVD_TRY_VOID(run_host_ops(host_run_, step));
+      if (observer_) observer_(parts_[i], values_, int(columns_.size()));
       continue;
     }
     if (part.program != nullptr) ANEDVD_TRY_VOID(run_program(part, step));
     const bool overflowed = part.program != nullptr && part.program->overflowed();
     statistics_.overflowed += overflowed ? 1 : 0;
     if (part.program == nullptr || overflowed) ANEDVD_TRY_VOID(run_on_host(part.spec, step));
-    if (observer_ && part.program != nullptr) observer_(part, values_, int(columns_.size()));
+    if (observer_) observer_(part, values_, int(columns_.size()));
   }
   return {};
 }

@@ -32,7 +32,7 @@ struct AneStatistics {
   std::string last_failure;
 };
 
-// A step's part as it was run, for checks of single programs. `values` as in HostOps.
+// A step's part as it was run, on the device or on the host, for checks. `values` as in HostOps.
 using PartObserver = std::function<void(const AnePart& part, std::span<float* const> values, int columns)>;
 
 class AneExecutable : public Executable {

@@ -20,10 +20,10 @@ std::string tensor_type(std::span<const int64_t> shape) { return fmt::format("te
 
 }  // namespace
 
-std::string_view dialect_name(Dialect dialect) { return dialect == Dialect::kTerse ? "terse" : "verbose"; }
+std::string_view dialect_name(MilDialect dialect) { return dialect == MilDialect::kTerse ? "terse" : "verbose"; }
 
 std::string MilFunction::scalar_type(std::string_view type) const {
-  return dialect_ == Dialect::kTerse ? std::string(type) : fmt::format("tensor<{}, []>", type);
+  return dialect_ == MilDialect::kTerse ? std::string(type) : fmt::format("tensor<{}, []>", type);
 }
 
 std::string MilFunction::literal(std::string_view type, std::string_view value) const {
@@ -83,7 +83,7 @@ std::string MilFunction::statement(std::string_view op, std::span<const Argument
 
 std::string MilFunction::program(std::span<const DeclaredTensor> inputs, std::span<const std::string> outputs) const {
   std::string text;
-  if (dialect_ == Dialect::kTerse) {
+  if (dialect_ == MilDialect::kTerse) {
     text =
         "program(1.3)\n[buildInfo = dict<string, string>({{\"coremlc-component-MIL\", \"3510.2.1\"}, "
         "{\"coremlc-version\", \"3505.4.1\"}, {\"coremltools-component-milinternal\", \"\"}, "

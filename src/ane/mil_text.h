@@ -17,8 +17,8 @@
 
 namespace anedvd {
 
-enum class Dialect { kTerse, kVerbose };
-std::string_view dialect_name(Dialect dialect);
+enum class MilDialect { kTerse, kVerbose };
+std::string_view dialect_name(MilDialect dialect);
 
 // An argument and the value's name; several names make a tuple.
 using Argument = std::pair<std::string_view, std::string>;
@@ -26,7 +26,7 @@ using Argument = std::pair<std::string_view, std::string>;
 // Writes one function, statement by statement.
 class MilFunction {
  public:
-  MilFunction(Dialect dialect, int64_t width) : dialect_(dialect), width_(width) {}
+  MilFunction(MilDialect dialect, int64_t width) : dialect_(dialect), width_(width) {}
 
   // Constants. Each returns the value's name; scalars and strings are written once a function.
   std::string half(float value);  // exactly representable in fp16 (checked)
@@ -51,7 +51,7 @@ class MilFunction {
   std::string literal(std::string_view type, std::string_view value) const;
   std::string constant(std::string_view type, std::string_view value);
 
-  Dialect dialect_;
+  MilDialect dialect_;
   int64_t width_;
   int next_ = 0;
   std::string body_;

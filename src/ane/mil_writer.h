@@ -21,7 +21,7 @@
 namespace anedvd {
 
 struct MilOptions {
-  Dialect dialect = Dialect::kTerse;
+  MilDialect dialect = MilDialect::kTerse;
   int width = 64;  // columns of every activation
 };
 

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ane/ane_model.h"
 #include "ane/objc/objc_driver.h"
+#include "ane/sim/profile.h"
 #include "ane/sim/sim_driver.h"
 #include "base/words.h"
 #include "cli/commands/machine.h"
@@ -70,6 +72,8 @@ Result<sim::Profile> sim_profile_of(const Args& args) {
     ANEDVD_TRY_VOID(sim::use_chip(*profile, *chip));
   }
   if (args.given("--sim-deterministic")) profile->cost.noise = 0;
+  if (args.text("--sim-act").value_or("lut33") == "exact") profile->numerics.table_activations = false;
+  if (args.given("--sim-fast")) profile->numerics.accumulator = sim::Accumulator::kPlain;
   if (const auto faults = args.text("--sim-faults")) {
     ANEDVD_TRY(profile->faults, sim::parse_faults(*faults));
   }
@@ -192,6 +196,19 @@ std::vector<OptionSpec> device_options() {
       {.name = "--sim-deterministic",
        .group = OptionGroup::kDevice,
        .help = "simulated times without noise",
+       .is_rare = true},
+      {.name = "--sim-act",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kChoice,
+       .value = "NAME",
+       .help = "the simulator's sigmoid and tanh: as the chip's tables, or exact",
+       .fallback = "lut33",
+       .choices = "lut33|exact",
+       .example = "exact",
+       .is_rare = true},
+      {.name = "--sim-fast",
+       .group = OptionGroup::kDevice,
+       .help = "the simulator's sums in plain floats",
        .is_rare = true},
       {.name = "--sim-faults",
        .group = OptionGroup::kDevice,

@@ -12,12 +12,17 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "ane/ane_model.h"
-#include "ane/sim/profile.h"
 #include "cli/args.h"
 #include "device/compile.h"
 
 namespace anedvd {
+
+class AneModel;
+class Driver;
+struct AneOptions;
+namespace sim {
+struct Profile;
+}
 
 struct DeviceChoice {
   std::string name;         // "cpu", "sim", "ane"

@@ -9,10 +9,19 @@ constexpr int kHalfBytes = 2;
 
 bool is_linear(const Op& op) { return op.kind == OpKind::kLinear; }
 
+// Whether the linear's result decides what runs: which experts, how much of the shared one. In half precision others would be chosen now and then,
+// and a program for so small a matrix costs more than it saves.
+bool decides(const Plan& plan, const Op& linear) {
+  return std::any_of(plan.ops.begin(), plan.ops.end(), [&](const Op& op) {
+    return (op.kind == OpKind::kMoe || op.kind == OpKind::kGateBy) && op.in[1] == linear.out;
+  });
+}
+
 // Whether the device can run this step at all.
 bool takes(const Capabilities& can, const Plan& plan, const Op& op) {
   if (!can.ops.test(size_t(op.kind))) return false;
   if (!is_linear(op)) return true;
+  if (!can.native_quant && decides(plan, op)) return false;
   const WeightRef& weight = plan.weights[size_t(op.weight)];
   return weight.rows * weight.cols * kHalfBytes <= can.max_weight_bytes;
 }

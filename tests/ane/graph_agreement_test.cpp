@@ -64,7 +64,7 @@ TEST_P(RandomPrograms, AgreeWithTheirPlan) {
   PlanFixture fixture{uint32_t(GetParam()) + 1000};
   const ProgramSpec spec = random_program(fixture, random);
   const int width = GetParam() % 3 == 0 ? 33 : 64, columns = 3;
-  const Dialect dialect = GetParam() % 2 == 0 ? Dialect::kTerse : Dialect::kVerbose;
+  const MilDialect dialect = GetParam() % 2 == 0 ? MilDialect::kTerse : MilDialect::kVerbose;
   MilProgram mil = write_mil(fixture.plan, spec, {dialect, width});
 
   auto driver = *sim::SimDriver::make(plain_profile());

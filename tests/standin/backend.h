@@ -52,4 +52,10 @@ class Backend {
 // A few operations on [1, C, 1, W] halves with a MIL reader of its own: enough to see that text, weight file, strides and binding arrive.
 std::unique_ptr<Backend> make_tiny_backend();
 
+// The simulator with one of its profiles ("a18pro-27").
+std::unique_ptr<Backend> make_sim_backend(const char* profile_name);
+
+// By ANEDVD_STANDIN_BACKEND: "tiny", or a profile of the simulator; a18pro-27 without it.
+std::unique_ptr<Backend> make_backend();
+
 }  // namespace standin

@@ -63,7 +63,7 @@ struct Request : Object {
 // One compiler service a machine; `lock` guards it.
 struct Service {
   std::mutex lock;
-  std::unique_ptr<Backend> backend = make_tiny_backend();
+  std::unique_ptr<Backend> backend = make_backend();
   int compiles = 0;
   int loaded = 0;
 };

@@ -19,14 +19,17 @@ Command layers_command();
 Command list_command();
 Command logits_command();
 Command perplexity_command();
+Command probe_command();
 Command pull_command();
 Command quantize_command();
 Command rm_command();
 Command run_command();
+Command selftest_command();
 Command serve_command();
 Command template_command();
 Command tokenize_command();
 Command verify_command();
 Command version_command();
+Command width_command();
 
 }  // namespace anedvd

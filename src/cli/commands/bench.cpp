@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
+#include "cli/commands/device/matmul_sweep.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run_session.h"
 #include "cli/option_groups.h"
@@ -85,9 +86,7 @@ void add_rates(Json& json, std::string_view name, int tokens, const std::vector<
 
 Result<ExitCode> run_bench(const Args& args) {
   const Console console = Console::from(args);
-  if (args.positionals().empty() && !args.given("--model"))
-    return fail(ErrorCode::kUsage,
-                "bench: without a model it is not in this version; for example anedvd bench smollm2");
+  if (args.positionals().empty() && !args.given("--model")) return run_matmul_sweep(args);
   const Plan plan{int(*args.integer("--prompt-tokens")), int(*args.integer("--gen-tokens")),
                   int(*args.integer("--depth")), int(*args.integer("--reps"))};
   if (plan.prompt == 0 && plan.gen == 0)
@@ -154,9 +153,9 @@ Command bench_command() {
   return {.name = "bench",
           .group = CommandGroup::kMeasure,
           .summary = "Measure how fast a model reads prompts and writes answers here",
-          .arguments = "MODEL",
+          .arguments = "[MODEL]",
           .max_arguments = 1,
-          .examples = {"anedvd bench smollm2", "anedvd bench smollm2 --reps 9 --threads 1 --json"},
+          .examples = {"anedvd bench", "anedvd bench smollm2", "anedvd bench smollm2 --reps 9 --threads 1 --json"},
           .options = join({model,
                            {count_option("--prompt-tokens", "length of the prompt; 0: none", "512", 0, 1 << 24),
                             count_option("--gen-tokens", "length of the answer; 0: none", "128", 0, 1 << 24),

@@ -8,9 +8,6 @@ namespace {
 // The contract's commands and flags whose feature this version lacks. An entry leaves when its feature comes.
 constexpr std::string_view kLaterCommands[] = {
     "conform",
-    "probe",
-    "selftest",
-    "width",
 };
 
 struct LaterOption {
@@ -31,7 +28,7 @@ const std::vector<Command>& all_commands() {
       run_command(),         serve_command(),    chat_command(),       pull_command(),     list_command(),
       rm_command(),          info_command(),     quantize_command(),   bench_command(),    attnbench_command(),
       perplexity_command(),  tokenize_command(), detokenize_command(), template_command(), logits_command(),
-      check_command(),       verify_command(),   layers_command(),     kernels_command(),  cpu_command(),
+      check_command(),       verify_command(),   layers_command(),     kernels_command(),  selftest_command(), width_command(), probe_command(), cpu_command(),
       completions_command(), help_command(),     version_command(),
   };
   return commands;

@@ -20,7 +20,8 @@ Result<ExitCode> run_check(const Args& args) {
   const int layer = int(*args.integer("--layer"));
   ANEDVD_TRY(Comparison comparison, load_comparison(args, 0));
   if (layer >= comparison.both->layers())
-    return fail(ErrorCode::kUsage, "--layer {}: the model's layers are 0 to {}", layer, comparison.both->layers() - 1);
+    return fail(ErrorCode::kUsage, "--layer {}: the model's layers are 0 to {}; use a smaller one", layer,
+                comparison.both->layers() - 1);
   comparison.both->compare_programs_of(layer);
   ANEDVD_TRY(auto prompts, comparison_prompts(args, *comparison.runtime));
   if (prompts.size() > kPrompts) prompts.resize(kPrompts);
@@ -38,13 +39,13 @@ Result<ExitCode> run_check(const Args& args) {
     const Difference& difference = program.difference;
     const bool is_activated =
         program.name.find('+') != std::string::npos && program.name.find("down") != std::string::npos;
-    const bool ok = difference.not_finite == 0 && difference.relative <= (is_activated ? kActivated : kLinear);
+    const bool ok = difference.not_finite == 0 && difference.relative() <= (is_activated ? kActivated : kLinear);
     all_ok = all_ok && ok;
-    table.add({program.name, fmt::format("{:.2e}", difference.max_abs), fmt::format("{:.2e}", difference.relative),
+    table.add({program.name, fmt::format("{:.2e}", difference.max_abs), fmt::format("{:.2e}", difference.relative()),
                with_commas(difference.not_finite), ok ? "ok" : "WRONG"});
     json["kernels"].push_back({{"name", program.name},
                                {"max_abs", difference.max_abs},
-                               {"rel", difference.relative},
+                               {"rel", difference.relative()},
                                {"nan", difference.not_finite},
                                {"ok", ok}});
   }

@@ -29,15 +29,16 @@ void make_rows(const Plan& plan, int columns, std::vector<std::vector<float>>& r
 }  // namespace
 
 void Difference::add(std::span<const float> got, std::span<const float> want) {
-  double worst = 0, largest = 1e-30;
+  double worst = 0, row_largest = 1e-30;
   for (size_t i = 0; i < got.size(); ++i) {
     if (!std::isfinite(got[i])) ++not_finite;
     const double difference = std::abs(double(got[i]) - double(want[i]));
     worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, difference);
-    largest = std::max(largest, std::abs(double(want[i])));
+    row_largest = std::max(row_largest, std::abs(double(want[i])));
   }
   max_abs = std::max(max_abs, worst);
-  relative = std::max(relative, worst / largest);
+  largest = std::max(largest, row_largest);
+  worst_row = std::max(worst_row, worst / row_largest);
 }
 
 std::string program_name(const Plan& plan, const ProgramSpec& spec) {
@@ -90,7 +91,10 @@ DeviceCompiler SideBySide::compiler(DeviceCompiler device, int layers, SideBySid
 }
 
 Result<> SideBySide::prepare(const TensorFinder& find, const DeviceCompiler& device, const DeviceRequest& request) {
-  ANEDVD_TRY(device_, device(plan_, layout_, find, request));
+  // The host's own steps are exact on both sides: what differs is the device's.
+  DeviceRequest exact = request;
+  exact.exact = true;
+  ANEDVD_TRY(device_, device(plan_, layout_, find, exact));
   ane_ = ane_model_of(*device_.executable);
   layers_ = layers_of(plan_);
   for (size_t i = 0; i < plan_.ops.size(); ++i)
@@ -147,12 +151,48 @@ Result<> SideBySide::run(std::span<const Slice> slices) {
   ANEDVD_CHECK(slices.size() == 1, "{} sequences side by side with the reference", slices.size());
   ANEDVD_TRY_VOID(run_reference(slices[0]));
   seen_layer_ = -1;
+  if (slices[0].first_position == 0) first_flip_ = INT32_MAX;
   ANEDVD_TRY_VOID(device_.executable->run(slices));
   if (error_) return tl::unexpected(*error_);
   return {};
 }
 
+void SideBySide::find_flips(const Op& op, std::span<float* const> values, int columns) {
+  const PlanMoe& moe = plan_.moes[size_t(op.spec)];
+  const int64_t stride = column_floats(moe.experts);
+  const auto chosen = [&](const float* logits) {
+    std::vector<int> experts(size_t(moe.experts));
+    std::iota(experts.begin(), experts.end(), 0);
+    std::stable_sort(experts.begin(), experts.end(), [&](int a, int b) { return logits[a] > logits[b]; });
+    experts.resize(size_t(moe.used));
+    std::sort(experts.begin(), experts.end());
+    return experts;
+  };
+  for (int c = 0; c < columns; ++c) {
+    const float* given = values[size_t(op.in[1])] + c * stride;
+    const float* wanted = values_[size_t(op.in[1])] + c * stride;
+    const std::vector<int> ours = chosen(given), right = chosen(wanted);
+    if (ours == right || is_routed_otherwise(at_[size_t(c)].position)) continue;
+    ++flips_;
+    first_flip_ = std::min(first_flip_, at_[size_t(c)].position);
+    // By how much the reference preferred the least of its own to the best of the others that were taken.
+    float least = HUGE_VALF, most = -HUGE_VALF, largest = 1e-30f;
+    for (const int e : right)
+      if (!std::binary_search(ours.begin(), ours.end(), e)) least = std::min(least, wanted[e]);
+    for (const int e : ours)
+      if (!std::binary_search(right.begin(), right.end(), e)) most = std::max(most, wanted[e]);
+    for (int e = 0; e < moe.experts; ++e) largest = std::max(largest, std::abs(wanted[e]));
+    flip_margin_ = std::max(flip_margin_, double(least - most) / double(largest));
+  }
+}
+
 void SideBySide::compare(const AnePart& part, std::span<float* const> values, int columns) {
+  if (part.host_op >= 0) {
+    const Op& op = plan_.ops[size_t(part.host_op)];
+    if (op.kind == OpKind::kMoe && columns == int(at_.size())) find_flips(op, values, columns);
+    return;
+  }
+  if (part.program == nullptr) return;
   const int layer = plan_.ops[size_t(part.spec.ops[0])].layer;
   const bool is_head = layer < 0 && part.spec.ops[0] > last_layered_;
   // The first program of a layer reads what the layers before it left. Behind the last attention columns may be missing: not compared then.
@@ -163,8 +203,9 @@ void SideBySide::compare(const AnePart& part, std::span<float* const> values, in
       seen_layer_ = key;
       const int64_t dim = plan_.values[size_t(input)].dim, stride = column_floats(int(dim));
       for (int c = 0; c < columns; ++c)
-        entering_[key].add({values[size_t(input)] + c * stride, size_t(dim)},
-                           {values_[size_t(input)] + c * stride, size_t(dim)});
+        if (!is_routed_otherwise(at_[size_t(c)].position))
+          entering_[key].add({values[size_t(input)] + c * stride, size_t(dim)},
+                             {values_[size_t(input)] + c * stride, size_t(dim)});
     }
   }
   if (layer == compared_layer_ && layer >= 0)

@@ -19,12 +19,15 @@
 
 namespace anedvd {
 
-// A difference between two rows of numbers: the largest, and that over the largest wanted magnitude.
+// A difference between rows of numbers.
 struct Difference {
-  double max_abs = 0, relative = 0;
+  double max_abs = 0;      // largest difference
+  double largest = 1e-30;  // largest wanted magnitude
+  double worst_row = 0;    // largest of the rows' own relative differences
   int64_t not_finite = 0;  // of what was given
 
-  void add(std::span<const float> got, std::span<const float> want);  // keeps the worst of each row
+  void add(std::span<const float> got, std::span<const float> want);
+  double relative() const { return max_abs / largest; }
 };
 
 struct ProgramDifference {
@@ -55,6 +58,13 @@ class SideBySide : public Executable {
   const std::vector<ProgramDifference>& programs() const { return programs_; }
   void forget();
 
+  // Positions whose mixture of experts chose otherwise than the reference, and all behind them in their sequence: what they give cannot be compared.
+  bool is_routed_otherwise(int position) const { return position >= first_flip_; }
+  int64_t flips() const { return flips_; }  // choices that differ, in all
+  double flip_margin() const {
+    return flip_margin_;
+  }  // the most clearly that the reference preferred its own, over the largest router logit
+
   // Only programs of this layer are compared one by one (−1: none, the default); it costs the reference's work again.
   void compare_programs_of(int layer) { compared_layer_ = layer; }
 
@@ -67,6 +77,7 @@ class SideBySide : public Executable {
   SideBySide(Plan plan, const KvLayout& layout) : plan_(std::move(plan)), layout_(layout) {}
   Result<> prepare(const TensorFinder& find, const DeviceCompiler& device, const DeviceRequest& request);
   Result<> run_reference(const Slice& slice);
+  void find_flips(const Op& op, std::span<float* const> values, int columns);
   void compare(const AnePart& part, std::span<float* const> values, int columns);
   Result<> compare_program(const AnePart& part, std::span<float* const> values, int columns);
 
@@ -84,7 +95,10 @@ class SideBySide : public Executable {
   std::vector<uint16_t*> page_table_;
   std::vector<HostColumn> at_;
   std::vector<int> wanted_;
-  int seen_layer_ = -1;  // in this step
+  int seen_layer_ = -1;         // in this step
+  int first_flip_ = INT32_MAX;  // position in the sequence
+  int64_t flips_ = 0;
+  double flip_margin_ = 0;
   std::map<int, Difference> entering_;
   std::vector<ProgramDifference> programs_;
   std::optional<Error> error_;

@@ -1,0 +1,83 @@
+// anedvd selftest: a tiny random transformer by the device's whole path against the exact reference.
+#include <nlohmann/json.hpp>
+
+#include "base/words.h"
+#include "cli/commands/all.h"
+#include "cli/commands/device/side_by_side.h"
+#include "cli/devices.h"
+#include "cli/option_groups.h"
+#include "cli/terminal/console.h"
+#include "cli/terminal/table.h"
+#include "device/random_plan.h"
+
+namespace anedvd {
+namespace {
+
+constexpr int kLayers = 2, kHidden = 128, kFfn = 256, kVocab = 256;
+// A prompt of several columns, then single ones.
+const std::vector<std::vector<int32_t>> kSteps = {{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, {8}, {9}, {7}};
+constexpr double kLargestError = 0.02;
+
+Result<ExitCode> run_selftest(const Args& args) {
+  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim"));
+  if (!device.compiler)
+    return fail(ErrorCode::kUsage, "--device cpu: is what the self-test compares with; use --device sim");
+  ANEDVD_TRY(const RandomPlan random, RandomPlan::transformer(kLayers, kHidden, kFfn, kVocab, 1));
+  const KvLayout layout(random.plan().cache);
+  SideBySide* both = nullptr;
+  const DeviceCompiler compiler = SideBySide::compiler(device.compiler, 0, &both);
+  DeviceRequest request;
+  request.threads = int(args.integer("--threads").value_or(2));
+  ANEDVD_TRY(const DeviceProgram program, compiler(random.plan(), layout, random.finder(), request));
+  std::vector<uint16_t> page(size_t(layout.page_bytes() / 2));
+  uint16_t* pages[] = {page.data()};
+  Difference difference;
+  int position = 0;
+  for (const auto& tokens : kSteps) {
+    Slice slice;
+    slice.kv.pages = pages;
+    slice.first_position = position;
+    slice.tokens = tokens;
+    slice.want_all_logits = true;
+    ANEDVD_TRY_VOID(program.executable->run({&slice, 1}));
+    for (int i = 0; i < int(tokens.size()); ++i) difference.add(both->logits(i), both->reference_logits(i));
+    position += int(tokens.size());
+  }
+  const AneCounters& counters = both->ane()->device().counters();
+  const bool ok = difference.relative() <= kLargestError && difference.not_finite == 0 && counters.host_programs == 0 &&
+                  both->ane()->executable().statistics().failures == 0;
+  const std::string machine = both->ane()->driver().machine();
+  if (args.given("--json")) {
+    const nlohmann::ordered_json json = {{"rel_err", difference.relative()},
+                                         {"ok", ok},
+                                         {"worst_row", difference.worst_row},
+                                         {"device", program.device},
+                                         {"machine", machine},
+                                         {"programs", counters.loaded},
+                                         {"host_programs", counters.host_programs},
+                                         {"refusals", counters.refusals}};
+    ANEDVD_TRY_VOID(write_out(json.dump() + "\n"));
+    return ok ? kDone : kDifferent;
+  }
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"device", fmt::format("{} ({})", program.device, machine)},
+      {"programs", fmt::format("{} loaded, {} refused", counters.loaded, counters.host_programs)},
+      {"error", fmt::format("{:.2e} of the largest logit", difference.relative())},
+      {"verdict", ok ? "ok" : "DIFFERENT"}};
+  for (const std::string& refusal : counters.refusals) rows.insert(rows.end() - 1, {"refused", visible(refusal)});
+  ANEDVD_TRY_VOID(write_out(labelled(rows)));
+  return ok ? kDone : kDifferent;
+}
+
+}  // namespace
+
+Command selftest_command() {
+  return {.name = "selftest",
+          .group = CommandGroup::kCheck,
+          .summary = "Run a tiny random transformer on the Neural Engine and on the CPU and compare",
+          .examples = {"anedvd selftest", "anedvd selftest --device sim --sim-profile m4-26 --json"},
+          .options = join({json_option(), runtime_options()}),
+          .run = run_selftest};
+}
+
+}  // namespace anedvd

@@ -1,0 +1,53 @@
+// A program of a few operations for one question to the chip: text in, floats in and out, no model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ane/driver.h"
+#include "ane/mil_text.h"
+
+namespace anedvd {
+
+// [channels][width], a channel contiguous.
+using Plane = std::vector<float>;
+
+class SmallProgram {
+ public:
+  // Stages, compiles and loads. `surface_bytes` 0: as large as each tensor asks.
+  static DriverResult<std::unique_ptr<SmallProgram>> make(Driver& driver, const std::string& text, WeightFile weights,
+                                                          std::vector<DeclaredTensor> inputs,
+                                                          std::vector<DeclaredTensor> outputs,
+                                                          size_t surface_bytes = 0);
+
+  DriverResult<std::vector<Plane>> run(const std::vector<Plane>& inputs);
+
+  // Microseconds of the last run: the chip's where it is simulated, else the evaluation's without its copies.
+  double microseconds() const { return microseconds_; }
+  const ModelAttributes& attributes() const { return loaded_->attributes(); }
+  const ProgramLayout& layout() const { return layout_; }
+
+ private:
+  std::vector<DeclaredTensor> declared_inputs_, declared_outputs_;
+  ProgramLayout layout_;
+  std::vector<std::unique_ptr<Surface>> inputs_, outputs_;
+  std::unique_ptr<LoadedProgram> loaded_;
+  double microseconds_ = 0;
+};
+
+// A weight file of matrices, one record each, and the offset of each.
+struct SmallWeights {
+  WeightFile file;
+  std::vector<uint64_t> offsets;
+};
+Result<SmallWeights> write_matrices(const Driver& driver, const std::vector<std::vector<float>>& matrices);
+
+// o00 = weight · i00, weight [rows, cols] at `offset`.
+std::string conv_text(MilDialect dialect, int rows, int cols, int width, uint64_t offset);
+
+// o00 = op(i00) with further arguments from `more`, which may add constants to the function.
+std::string unary_text(MilDialect dialect, std::string_view op, int channels, int width,
+                       const std::vector<std::pair<std::string_view, float>>& halves = {});
+
+}  // namespace anedvd

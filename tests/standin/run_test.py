@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Runs whole models through the framework path against the stand-in, and every failure of docs/ane.md#errors in the middle of it.
+
+    python3 tests/standin/run_test.py ANEDVD STANDIN_LIBRARY
+
+The answer must be the CPU's whatever fails; what failed must be counted; no program's folder may be left behind, also not by a killed run.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+MODEL = DATA / "tiny-llama-q4_1.gguf"
+PROGRAM, LIBRARY = "", ""
+SERVICE, COMPILER = "com.apple.appleneuralengine", "com.apple.appleneuralengine.compiler"
+
+
+def run(device, tokens=12, faults="", extra=(), folder=None):
+    environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, ANEDVD_STANDIN_FAULTS=faults)
+    if folder:
+        environment["TMPDIR"] = str(folder)
+    command = [PROGRAM, "run", str(MODEL), "hi there", "--device", device, "--temp", "0", "-n", str(tokens), "--json", *extra]
+    return subprocess.run(command, capture_output=True, env=environment, timeout=300, text=True, check=False)
+
+
+# What the framework says → what must have been counted (a name of the "ane" object, and its least value).
+CASES = {
+    "the other dialect": (f"compile={COMPILER},1,0,1,_ANECompiler : ANECCompile() FAILED err=(InvalidMILProgram)", "compiles", 11),
+    "a split": (f"compile={COMPILER},1,0,1,_ANECompiler : ANECCompile() FAILED err=(CompilationFailure)", "splits", 1),
+    "true data": (f"compile={SERVICE},10,0,1,verifyBundleAtPath: invalid model", "compiles", 11),
+    "waiting": (f"load={SERVICE},54,0x5,3,Program load failure — no ANE resources (transient; retry)", "load_retries", 3),
+    "one more try": (f"load={SERVICE},53,0x1,1,Program load failure — no memory (transient; retry)", "load_retries", 1),
+    "too large once": (f"load={SERVICE},6,0,1,Program load failure (0x20004)", "load_retries", 1),
+    "too large": (f"load={SERVICE},6,0,2,Program load failure (0x20004)", "splits", 1),
+    "cancelled": (f"evaluate={SERVICE},8,0x12,3,ANEProgramProcessRequestDirect() Failed with status=0x12", "evaluate_retries", 3),
+    "surface": (f"evaluate={SERVICE},42,0x1d,1,Inference failed", "failures", 1),
+    "bad request": (f"evaluate={SERVICE},8,0x16,1,Failed with status=0x16", "failures", 1),
+    "procedure": (f"evaluate={SERVICE},8,0x2,1,Failed with status=0x2 :", "failures", 1),
+    "timeout": (f"evaluate={SERVICE},3,0xf,1,timeout", "failures", 1),
+    "exception": ("evaluate=raise,1", "failures", 1),
+    "no device any more": (f"evaluate={SERVICE},8,0x2,100000,Failed with status=0x2 :", "failures", 7),
+    "no program at all": (f"compile={COMPILER},1,0,100000,_ANECompiler : ANECCompile() FAILED err=(CompilationFailure)", "host_programs", 1),
+}
+
+
+def left_in(folder):
+    """All but the file that guards the folder between processes."""
+    return [name for name in os.listdir(folder) if name != "anedvd.lock"]
+
+
+class StandInRuns(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.wanted = json.loads(run("cpu").stdout)["ids"]
+
+    def answer(self, **options):
+        done = run("ane", **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_framework_path_answers_as_the_cpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            given = self.answer(folder=folder)
+            self.assertEqual(given["ids"], self.wanted)
+            self.assertEqual(given["device"], "ane")
+            self.assertEqual(given["ane"]["programs"], 10)
+            self.assertEqual(left_in(folder), [])
+        self.assertEqual(json.loads(run("sim").stdout)["ids"], self.wanted)
+
+    def test_other_cuts_and_widths_answer_the_same(self):
+        for extra in (["--split"], ["--chunk", "32"], ["--chunk", "1"]):
+            self.assertEqual(self.answer(extra=extra)["ids"], self.wanted, extra)
+
+    def test_every_failure_has_a_way_out(self):
+        for name, (faults, counter, least) in CASES.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                given = self.answer(faults=faults, folder=folder)
+                self.assertEqual(given["ids"], self.wanted)
+                self.assertGreaterEqual(given["ane"][counter], least, given["ane"])
+                self.assertEqual(left_in(folder), [])
+
+    def test_missing_class_is_one_line(self):
+        done = run("ane", faults="hide=_ANERequest")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^anedvd: .*_ANERequest.*\n$")
+
+    def test_killed_run_leaves_nothing_after_the_next_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, TMPDIR=folder, ANEDVD_STANDIN_FAULTS="load=stall,60000")
+            command = [PROGRAM, "run", str(MODEL), "hi", "--device", "ane", "-n", "1"]
+            with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                for _ in range(600):
+                    if any(not name.startswith("anedvd") for name in os.listdir(folder)):
+                        break
+                    time.sleep(0.05)
+                process.send_signal(signal.SIGKILL)
+            self.assertNotEqual(left_in(folder), [])
+            self.assertEqual(self.answer(folder=folder)["ids"], self.wanted)
+            self.assertEqual(left_in(folder), [])
+
+
+if __name__ == "__main__":
+    PROGRAM, LIBRARY = sys.argv[1], sys.argv[2]
+    unittest.main(argv=sys.argv[:1])

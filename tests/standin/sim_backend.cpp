@@ -1,0 +1,91 @@
+// The simulator behind the stand-in's classes: whole models run through the framework path, with the chip's rules and numerics.
+#include <cstdlib>
+
+#include "ane/sim/service.h"
+#include "backend.h"
+#include "report.h"
+
+namespace standin {
+namespace {
+
+using anedvd::DriverFailure;
+using anedvd::LiveTensor;
+namespace sim = anedvd::sim;
+
+Failure failure_of(const DriverFailure& failure) {
+  Failure out{failure.domain, failure.code, failure.text, std::nullopt};
+  if (failure.status) out.status = *failure.status;
+  return out;
+}
+
+std::vector<TensorInfo> tensors_of(const std::vector<LiveTensor>& live) {
+  std::vector<TensorInfo> out;
+  for (const LiveTensor& tensor : live) {
+    std::string name = tensor.name;
+    if (name.ends_with("@output")) name.resize(name.size() - 7);
+    out.push_back({std::move(name), tensor.channels, tensor.width});
+  }
+  return out;
+}
+
+class SimProgram final : public Program {
+ public:
+  SimProgram(sim::Service& service, int handle) : service_(service), handle_(handle) {
+    const auto& attributes = service.attributes(handle);
+    inputs_ = tensors_of(attributes.procedures[0].inputs);
+    outputs_ = tensors_of(attributes.procedures[0].outputs);
+  }
+  ~SimProgram() override { service_.unload(handle_); }
+  const std::vector<TensorInfo>& inputs() const override { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const override { return outputs_; }
+
+  std::optional<Failure> evaluate(std::span<const BoundTensor> inputs, std::span<const BoundTensor> outputs) override {
+    std::vector<sim::Bound> in, out;
+    for (const BoundTensor& tensor : inputs) in.push_back({tensor.symbol, tensor.memory});
+    for (const BoundTensor& tensor : outputs) out.push_back({tensor.symbol, tensor.memory});
+    if (auto done = service_.evaluate(handle_, 0, in, out); !done) return failure_of(done.error());
+    return std::nullopt;
+  }
+
+ private:
+  sim::Service& service_;
+  int handle_;
+  std::vector<TensorInfo> inputs_, outputs_;
+};
+
+class SimBackend final : public Backend {
+ public:
+  explicit SimBackend(sim::Profile profile) : service_(std::move(profile)) {}
+
+  std::optional<Failure> compile(const std::string& hex, const std::filesystem::path& folder) override {
+    if (auto done = service_.compile(hex, folder); !done) return failure_of(done.error());
+    return std::nullopt;
+  }
+  bool is_compiled(const std::string& hex) const override { return service_.is_compiled(hex); }
+
+  std::unique_ptr<Program> load(const std::string& hex, std::optional<Failure>& failure) override {
+    auto handle = service_.load(hex);
+    if (handle) return std::make_unique<SimProgram>(service_, *handle);
+    failure = failure_of(handle.error());
+    return nullptr;
+  }
+
+ private:
+  sim::Service service_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_sim_backend(const char* profile_name) {
+  auto profile = sim::profile_named(profile_name);
+  if (!profile) complain("wrong order", std::string("ANEDVD_STANDIN_BACKEND=") + profile_name);
+  return std::make_unique<SimBackend>(std::move(*profile));
+}
+
+std::unique_ptr<Backend> make_backend() {
+  const char* given = std::getenv("ANEDVD_STANDIN_BACKEND");
+  const std::string name = given != nullptr ? given : "a18pro-27";
+  return name == "tiny" ? make_tiny_backend() : make_sim_backend(name.c_str());
+}
+
+}  // namespace standin
