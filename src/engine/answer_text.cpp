@@ -5,6 +5,10 @@ namespace anedvd {
 TextDelta AnswerText::push(TokenRecord record) {
   std::string bytes;
   tokenizer_->append_bytes(record.token, bytes, emit_control_);
+  if (drop_first_space_ && !bytes.empty()) {
+    drop_first_space_ = false;
+    if (bytes[0] == ' ') bytes.erase(0, 1);
+  }
   const std::string text = characters_.push(bytes);
   held_.push_back({std::move(record), taken_, -1});
   taken_ += int64_t(text.size());

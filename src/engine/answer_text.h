@@ -15,8 +15,8 @@ namespace anedvd {
 class AnswerText {
  public:
   // Tokenizer and stop strings outlive it.
-  AnswerText(const Tokenizer& tokenizer, std::span<const std::string> stops, bool emit_control)
-      : tokenizer_(&tokenizer), stops_(stops), emit_control_(emit_control) {}
+  AnswerText(const Tokenizer& tokenizer, std::span<const std::string> stops, bool emit_control, bool drop_first_space)
+      : tokenizer_(&tokenizer), stops_(stops), emit_control_(emit_control), drop_first_space_(drop_first_space) {}
 
   // Takes the next token; returns what became final.
   TextDelta push(TokenRecord record);
@@ -39,6 +39,7 @@ class AnswerText {
   Utf8Stream characters_;
   StopMatcher stops_;
   bool emit_control_;
+  bool drop_first_space_;  // still to be done
   std::deque<Held> held_;
   int64_t taken_ = 0, emitted_ = 0;  // bytes of whole characters
 };

@@ -242,6 +242,7 @@ void EngineCore::finish(Job& job, FinishReason reason) {
     if (!rest.text.empty() || !rest.tokens.empty()) job.ticket->post(std::move(rest));
     if (job.answer.stopped()) reason = FinishReason::kStop;
   }
+  if (job.started && !job.answering) job.usage.prefill_s = seconds_between(job.first_step, EngineClock::now());
   if (job.answering) job.usage.decode_s = seconds_between(job.first_logits, EngineClock::now());
   statistics_.prompt_tokens += uint64_t(job.usage.prompt_tokens);
   statistics_.reused_tokens += uint64_t(job.usage.reused_tokens);

@@ -1,4 +1,4 @@
-// One answer: prompt ids in, text and ids out, streamed as they come.
+// One answer: prompt ids in, text and ids out, streamed as they come: for whoever waits for one.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,15 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "engine/request.h"
-#include "engine/runtime.h"
-#include "sampling/sampler.h"
 
 namespace anedvd {
-
-using GenerateRequest = GenerationRequest;
 
 struct GenerateResult {
   std::string text;
   std::vector<Token> ids;  // generated, the end token not included
   FinishReason finish = FinishReason::kLength;
   int prompt_tokens = 0;
-  int reused_tokens = 0;  // of the prompt, already in the sequence
+  int reused_tokens = 0;  // of the prompt, found in the cache
   int drafted = 0, accepted = 0;
   double prefill_s = 0;  // until the first logits
   double decode_s = 0;   // from there to the last token
@@ -31,13 +27,8 @@ struct GenerateResult {
 // Receives text that is final: whole characters, never part of a stop string. Returns false to stop (finish kCancelled).
 using TextSink = std::function<bool(std::string_view)>;
 
-// Generates after `request.prompt` in `sequence` (empty or holding a prefix of the prompt: the common part is reused).
-// Errors: kUsage (prompt empty or longer than the context, a bad parameter), kNumeric (logits not finite), kCancelled never (see finish).
-Result<GenerateResult> generate(Runtime& runtime, Sequence& sequence, const GenerateRequest& request,
-                                const TextSink& on_text);
-
-// The same through an engine, beside whatever else it serves. A manual engine is stepped. `on_prefilled` (may be empty) hears how many of the
-// prompt's tokens are done.
+// One answer through an engine, beside whatever else it serves; a manual engine is stepped. `on_prefilled` (may be empty) hears how many of the
+// prompt's tokens are done. Errors: those of Engine::submit; kNumeric (logits not finite), kDevice, kNoMemory.
 Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text,
                                 const std::function<void(int)>& on_prefilled = {});
 

@@ -28,7 +28,7 @@ struct Job {
         tokens(request.prompt),
         cache(pool),
         sampler(request.sampling),
-        answer(tokenizer, request.stop, request.emit_control) {
+        answer(tokenizer, request.stop, request.emit_control, request.from_template && tokenizer.drops_first_space()) {
     sampler.accept_prompt(request.prompt);
     usage.prompt_tokens = int(request.prompt.size());
     usage.seed = sampler.seed();

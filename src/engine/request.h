@@ -33,9 +33,11 @@ struct GenerationRequest {
   std::vector<std::string> stop;  // the answer ends before the first of these; none of their bytes is emitted
   int top_logprobs = -1;          // −1: none; k: each generated token's log-probability and the k most probable
   int prompt_logprobs = -1;       // the same for the prompt's tokens
-  bool emit_control = false;      // text of control tokens is part of the answer
-  bool reuse = true;   // may take a cached prefix; cached states have no logits, so prompt_logprobs turns it off
-  int speculate = -1;  // drafted tokens a step at most; −1: the engine's choice, 0: none
+  bool from_template =
+      false;  // the answer is a message: a space that the vocabulary puts before every text is none of it
+  bool emit_control = false;  // text of control tokens is part of the answer
+  bool reuse = true;          // may take a cached prefix; cached states have no logits, so prompt_logprobs turns it off
+  int speculate = -1;         // drafted tokens a step at most; −1: the engine's choice, 0: none
   Priority priority = Priority::kInteractive;
 };
 

@@ -27,6 +27,14 @@ std::unique_ptr<Runtime> load(const std::string& model, RuntimeOptions options =
   return runtime ? std::move(*runtime) : nullptr;
 }
 
+std::unique_ptr<Engine> engine_of(std::unique_ptr<Runtime> runtime) {
+  EngineOptions options;
+  options.manual = true;
+  auto engine = Engine::start(std::move(runtime), options);
+  EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
+  return engine ? std::move(*engine) : nullptr;
+}
+
 // Logits of every position, [tokens][vocab].
 std::vector<float> all_logits(Runtime& runtime, std::span<const Token> tokens) {
   std::vector<float> result;
@@ -134,14 +142,13 @@ TEST(Runtime, GreedyIdsAreThoseOfFloat64Arithmetic) {
   for (const std::string model : kModels) {
     for (const bool exact : {true, false}) {
       if (!exact && model != "tiny-llama-f32") continue;
-      const auto runtime = load(model, {.exact = exact});
-      GenerateRequest request;
+      const auto engine = engine_of(load(model, {.exact = exact}));
+      GenerationRequest request;
       request.prompt = read_ids(kData + "/" + model + ".ids.json");
       request.sampling.temperature = 0;
       const auto want = read_ids(kData + "/" + model + ".greedy.json");
       request.max_tokens = int(want.size());
-      const auto sequence = runtime->new_sequence();
-      const auto result = generate(*runtime, *sequence, request, {});
+      const auto result = generate(*engine, request, {});
       ASSERT_TRUE(result) << result.error().message;
       EXPECT_EQ(result->ids, want) << model << (exact ? " exact" : "");
     }
@@ -168,16 +175,15 @@ TEST(Runtime, BadRequestsAreRefusedInWords) {
 }
 
 TEST(Generate, StopStringsAndLimitsEndTheAnswer) {
-  const auto runtime = load("tiny-llama-q4_1");
-  GenerateRequest request;
+  const auto engine = engine_of(load("tiny-llama-q4_1"));
+  GenerationRequest request;
   request.prompt = read_ids(kData + "/tiny-llama-q4_1.ids.json");
   request.sampling.temperature = 0;
   request.max_tokens = 12;
   std::string streamed;
   const auto run = [&] {
     streamed.clear();
-    const auto sequence = runtime->new_sequence();
-    auto result = generate(*runtime, *sequence, request, [&](std::string_view text) {
+    auto result = generate(*engine, request, [&](std::string_view text) {
       streamed += text;
       return true;
     });
@@ -202,30 +208,25 @@ TEST(Generate, StopStringsAndLimitsEndTheAnswer) {
 }
 
 TEST(Generate, ASinkThatRefusesStopsTheAnswer) {
-  const auto runtime = load("tiny-llama-q4_1");
-  GenerateRequest request;
+  const auto engine = engine_of(load("tiny-llama-q4_1"));
+  GenerationRequest request;
   request.prompt = read_ids(kData + "/tiny-llama-q4_1.ids.json");
   request.sampling.temperature = 0;
   int calls = 0;
-  const auto sequence = runtime->new_sequence();
-  const auto result =
-      generate(*runtime, *sequence, request, [&](std::string_view text) { return text.empty() || ++calls < 3; });
+  const auto result = generate(*engine, request, [&](std::string_view text) { return text.empty() || ++calls < 3; });
   ASSERT_TRUE(result);
   EXPECT_EQ(result->finish, FinishReason::kCancelled);
   EXPECT_LT(result->ids.size(), 12u);
 }
 
 TEST(Generate, TheSameSeedGivesTheSameAnswer) {
-  const auto runtime = load("tiny-llama-q4_1");
-  GenerateRequest request;
+  const auto engine = engine_of(load("tiny-llama-q4_1"));
+  GenerationRequest request;
   request.prompt = read_ids(kData + "/tiny-llama-q4_1.ids.json");
   request.sampling.temperature = 1.2f;
   request.sampling.seed = 42;
   request.max_tokens = 24;
-  const auto run = [&] {
-    const auto sequence = runtime->new_sequence();
-    return generate(*runtime, *sequence, request, {})->ids;
-  };
+  const auto run = [&] { return generate(*engine, request, {})->ids; };
   const auto first = run();
   EXPECT_EQ(first, run());
   request.sampling.seed = 43;

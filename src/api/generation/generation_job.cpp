@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 struct Prepared {
   std::vector<Token> ids;
   std::string text;
+  bool begins_message = false;  // the answer is a message of its own, not the rest of one
 };
 
 ApiResult<std::vector<Prepared>> prepare_chat(const ServedModel& model, const GenerationJob& job,
@@ -27,7 +28,9 @@ ApiResult<std::vector<Prepared>> prepare_chat(const ServedModel& model, const Ge
   generation.dropped = prompt.dropped;
   messages = std::move(prompt.messages);
   std::vector<Prepared> prepared;
-  prepared.push_back({std::move(prompt.ids), std::move(prompt.text)});
+  const Json& last = job.messages->back();
+  const bool continues = last.is_object() && last.value("role", "") == "assistant";
+  prepared.push_back({std::move(prompt.ids), std::move(prompt.text), !continues});
   return prepared;
 }
 
@@ -107,6 +110,7 @@ ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedMode
     for (int i = 0; i < job.n; ++i) {
       GenerationRequest request = job.request;
       request.prompt = prepared[p].ids;
+      request.from_template = prepared[p].begins_message;
       // Each choice draws for itself, and the same seed gives the same choices again.
       if (request.sampling.seed && i > 0) *request.sampling.seed += uint64_t(i);
       auto ticket = model->engine().submit(std::move(request));

@@ -43,7 +43,7 @@ Result<> check_replaceable(const std::string& path, const std::string& id) {
 Result<Chat> Chat::make(Engine& engine, const Args& args, const Console& console, const ChatTerminal* terminal) {
   ANEDVD_TRY(ChatSession session, ChatSession::make(engine, args.text("--chat-template").value_or("")));
   ChatSettings settings = ChatSettings::from(args);
-  ANEDVD_TRY(const GenerateRequest request, settings.request());
+  ANEDVD_TRY(const GenerationRequest request, settings.request());
   ANEDVD_TRY_VOID(check_bias(engine.runtime(), request));
   const bool is_styled = terminal && console.out_is_terminal && console.out_color && !args.given("--plain");
   Chat chat(engine, console, terminal, std::move(session), std::move(settings), is_styled);
@@ -169,7 +169,7 @@ Result<> Chat::set_value(const std::string& name, const std::string& value) {
   if (!value.empty()) {
     ChatSettings changed = settings_;
     ANEDVD_TRY_VOID(changed.set(name, value));
-    ANEDVD_TRY(const GenerateRequest request, changed.request());
+    ANEDVD_TRY(const GenerationRequest request, changed.request());
     ANEDVD_TRY_VOID(check_bias(engine_->runtime(), request));
     settings_ = std::move(changed);
   }

@@ -98,6 +98,7 @@ Result<ChatAnswer> ChatSession::answer(const ChatLog& log, GenerationRequest req
   ANEDVD_TRY(Prompt prompt, prompt_of(log, request.max_tokens));
   reading_ = {0, int(prompt.ids.size())};
   request.prompt = std::move(prompt.ids);
+  request.from_template = true;
   ANEDVD_TRY(GenerateResult result,
              generate(*engine_, std::move(request), sink, [this](int done) { reading_.done = done; }));
   reading_.done = reading_.total;

@@ -117,7 +117,7 @@ std::string ChatSettings::words() const {
   return out;
 }
 
-Result<GenerateRequest> ChatSettings::request() const {
+Result<GenerationRequest> ChatSettings::request() const {
   ANEDVD_TRY(const Args args, parse(values_));
   return request_of(args);
 }

@@ -32,7 +32,7 @@ class ChatSettings {
   std::string words() const;
 
   // A request with an empty prompt.
-  Result<GenerateRequest> request() const;
+  Result<GenerationRequest> request() const;
 
   // What differs from the defaults, by the names of the HTTP API: {"temperature": 0.5}.
   nlohmann::ordered_json to_json() const;

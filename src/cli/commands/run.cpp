@@ -177,6 +177,7 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
   options.exact = options.exact || exact;
   if (exact) options.device = {};
   ANEDVD_TRY(GenerationRequest request, request_of(args));
+  request.from_template = !args.given("--no-chat");
   ANEDVD_TRY(EngineOptions engine_options, engine_options_of(args, options));
   ANEDVD_TRY(auto loaded, load_runtime(words.model, options));
   Runtime* const runtime = loaded.get();

@@ -95,8 +95,8 @@ Result<RuntimeOptions> runtime_options_of(const Args& args) {
   return options;
 }
 
-Result<GenerateRequest> request_of(const Args& args) {
-  GenerateRequest request;
+Result<GenerationRequest> request_of(const Args& args) {
+  GenerationRequest request;
   SamplingParams& sampling = request.sampling;
   sampling.temperature = float(*args.number("--temp"));
   sampling.top_k = int(*args.integer("--top-k"));
@@ -205,7 +205,7 @@ Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const 
   return ids;
 }
 
-Result<> check_bias(const Runtime& runtime, const GenerateRequest& request) {
+Result<> check_bias(const Runtime& runtime, const GenerationRequest& request) {
   for (const auto& [id, bias] : request.sampling.logit_bias)
     if (id >= runtime.spec().vocab)
       return fail(ErrorCode::kUsage, "--logit-bias {}={}: the vocabulary ends at {}; \"anedvd tokenize\" tells ids", id,
@@ -213,7 +213,7 @@ Result<> check_bias(const Runtime& runtime, const GenerateRequest& request) {
   return {};
 }
 
-void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request, bool as_chat) {
+void tell_settings(const Console& console, const Runtime& runtime, const GenerationRequest& request, bool as_chat) {
   const RuntimeInfo& info = runtime.info();
   const SamplingParams& sampling = request.sampling;
   console.note(fmt::format("model   {} · {} · context {} · loaded in {}", visible(runtime.source().path().string()),

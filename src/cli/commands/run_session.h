@@ -25,7 +25,7 @@ Result<RunWords> read_run_words(const Args& args);
 Result<RuntimeOptions> runtime_options_of(const Args& args);
 
 // Sampling, --stop and --max-tokens; the prompt is still empty.
-Result<GenerateRequest> request_of(const Args& args);
+Result<GenerationRequest> request_of(const Args& args);
 
 // Finds the model and loads it.
 Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const RuntimeOptions& options);
@@ -37,9 +37,9 @@ Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const 
 std::string without_oldest(const Tokenizer& tokenizer, const std::string& text, size_t count);
 
 // Every --logit-bias names a token of the model. Error kUsage.
-Result<> check_bias(const Runtime& runtime, const GenerateRequest& request);
+Result<> check_bias(const Runtime& runtime, const GenerationRequest& request);
 
 // --verbose: model, device and sampler on stderr.
-void tell_settings(const Console& console, const Runtime& runtime, const GenerateRequest& request, bool as_chat);
+void tell_settings(const Console& console, const Runtime& runtime, const GenerationRequest& request, bool as_chat);
 
 }  // namespace anedvd

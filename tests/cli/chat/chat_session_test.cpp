@@ -12,8 +12,11 @@ class ChatSessionTest : public testing::Test {
   void open(int max_seq) {
     RuntimeOptions options;
     options.max_seq = max_seq;
-    runtime_ = std::move(*Runtime::load(ANEDVD_TEST_DATA "/tiny-llama-q4_1.gguf", options));
-    session_.emplace(std::move(*ChatSession::make(*runtime_, "")));
+    EngineOptions engine;
+    engine.manual = true;
+    engine_ =
+        std::move(*Engine::start(std::move(*Runtime::load(ANEDVD_TEST_DATA "/tiny-llama-q4_1.gguf", options)), engine));
+    session_.emplace(std::move(*ChatSession::make(*engine_, "")));
   }
 
   ChatAnswer ask(std::string question, int max_tokens = 8, const TextSink& sink = {}) {
@@ -25,14 +28,14 @@ class ChatSessionTest : public testing::Test {
     return *answer;
   }
 
-  static GenerateRequest request(int max_tokens) {
-    GenerateRequest request;
+  static GenerationRequest request(int max_tokens) {
+    GenerationRequest request;
     request.sampling.temperature = 0;
     request.max_tokens = max_tokens;
     return request;
   }
 
-  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Engine> engine_;
   std::optional<ChatSession> session_;
   ChatLog log_;
 };
@@ -50,7 +53,7 @@ TEST_F(ChatSessionTest, AnswersAreThoseOfAFreshStart) {
   open(512);
   ask("the sea");
   const ChatAnswer again = ask("and the land");
-  auto fresh = ChatSession::make(*runtime_, "");
+  auto fresh = ChatSession::make(*engine_, "");
   ChatLog log = log_;
   log.step_back_to_question();
   const auto answer = fresh->answer(log, request(8), {});
