@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "cli/commands/all.h"
 
@@ -6,9 +7,7 @@ namespace anedvd {
 namespace {
 
 // The contract's commands and flags whose feature this version lacks. An entry leaves when its feature comes.
-constexpr std::string_view kLaterCommands[] = {
-    "conform",
-};
+constexpr std::array<std::string_view, 0> kLaterCommands{};
 
 struct LaterOption {
   std::string_view command;  // empty: any
@@ -16,20 +15,21 @@ struct LaterOption {
 };
 
 constexpr LaterOption kLaterOptions[] = {
-    {"", "--kv-memory"}, {"", "--kv-disk"},       {"", "--kv-type"}, {"", "--grammar-json-schema"},
-    {"", "--draft"},     {"", "--speculate"},     {"", "--ab"},      {"run", "--repeat"},
-    {"cpu", "--repeat"}, {"bench", "--parallel"}, {"run", "--open"},
+    {"", "--kv-type"},
+    {"", "--grammar-json-schema"},
+    {"run", "--open"},
 };
 
 }  // namespace
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      run_command(),         serve_command(),    chat_command(),       pull_command(),     list_command(),
-      rm_command(),          info_command(),     quantize_command(),   bench_command(),    attnbench_command(),
-      perplexity_command(),  tokenize_command(), detokenize_command(), template_command(), logits_command(),
-      check_command(),       verify_command(),   layers_command(),     kernels_command(),  selftest_command(), width_command(), probe_command(), cpu_command(),
-      completions_command(), help_command(),     version_command(),
+      run_command(),        chat_command(),     serve_command(),      pull_command(),        list_command(),
+      rm_command(),         info_command(),     quantize_command(),   bench_command(),       attnbench_command(),
+      perplexity_command(), tokenize_command(), detokenize_command(), template_command(),    logits_command(),
+      check_command(),      verify_command(),   layers_command(),     kernels_command(),     selftest_command(),
+      width_command(),      probe_command(),    cpu_command(),        completions_command(), help_command(),
+      version_command(),
   };
   return commands;
 }
