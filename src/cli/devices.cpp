@@ -120,8 +120,10 @@ Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise)
                   this_machine().system);
     if (args.text("--ane-route").value_or("inmem") == "e5")
       return fail(ErrorCode::kUsage, "--ane-route e5: not in this version; use --ane-route inmem");
+    AneOptions placed = options;
+    placed.measure = args.text("--device").value_or("auto") == "auto";
     choice.compiler = compiler_over(
-        "ane", [](int) { return objc::open_objc_driver(); }, options);
+        "ane", [](int) { return objc::open_objc_driver(); }, placed);
     return choice;
   }
   choice.name = "cpu";
@@ -140,6 +142,9 @@ std::string device_words(const AneModel& model) {
     add(fmt::format(
         "simulated {} tok/s",
         three_digits(1e9 * double(single.columns) / double(single.simulated_nanoseconds + single.host_nanoseconds))));
+  if (statistics.placed_on_host > 0)
+    add(fmt::format("{}% of the programs' runs on the CPU, which is faster there",
+                    100 * statistics.placed_on_host / (statistics.placed_on_host + statistics.evaluations)));
   if (counters.host_programs > 0) add(fmt::format("{} programs refused, on the CPU", counters.host_programs));
   if (statistics.failures > 0)
     add(fmt::format("{} {} failed, the CPU went on", statistics.failures,
@@ -160,12 +165,19 @@ nlohmann::ordered_json device_json(const AneModel& model) {
     if (t.simulated_nanoseconds > 0) json["simulated_ms"] = double(t.simulated_nanoseconds) / 1e6;
     return json;
   };
-  return {{"machine", model.driver().machine()},     {"programs", counters.loaded},
-          {"host_programs", counters.host_programs}, {"compiles", counters.compiles},
-          {"load_retries", counters.load_retries},   {"splits", counters.splits},
-          {"evaluations", statistics.evaluations},   {"evaluate_retries", counters.evaluate_retries},
-          {"failures", statistics.failures},         {"last_failure", statistics.last_failure},
-          {"overflowed", statistics.overflowed},     {"all", times(statistics.all)},
+  return {{"machine", model.driver().machine()},
+          {"programs", counters.loaded},
+          {"host_programs", counters.host_programs},
+          {"compiles", counters.compiles},
+          {"load_retries", counters.load_retries},
+          {"splits", counters.splits},
+          {"evaluations", statistics.evaluations},
+          {"placed_on_host", statistics.placed_on_host},
+          {"evaluate_retries", counters.evaluate_retries},
+          {"failures", statistics.failures},
+          {"last_failure", statistics.last_failure},
+          {"overflowed", statistics.overflowed},
+          {"all", times(statistics.all)},
           {"single", times(statistics.single)}};
 }
 
@@ -201,7 +213,7 @@ std::vector<OptionSpec> device_options() {
        .group = OptionGroup::kDevice,
        .kind = OptionKind::kChoice,
        .value = "NAME",
-       .help = "the simulator's sigmoid and tanh: as the chip's tables, or exact",
+       .help = "the simulator's sigmoid and tanh: tables or exact",
        .fallback = "lut33",
        .choices = "lut33|exact",
        .example = "exact",
@@ -228,7 +240,7 @@ std::vector<OptionSpec> device_options() {
        .is_rare = true},
       {.name = "--fuse",
        .group = OptionGroup::kDevice,
-       .help = "several linears in one program of the Neural Engine: as it is without this flag",
+       .help = "several linears in one program: the default",
        .is_rare = true},
       {.name = "--split", .group = OptionGroup::kDevice, .help = "every linear a program of its own", .is_rare = true},
   };

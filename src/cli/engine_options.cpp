@@ -14,14 +14,14 @@ std::vector<OptionSpec> cache_options() {
            .group = OptionGroup::kModel,
            .kind = OptionKind::kText,
            .value = "SIZE",
-           .help = "of the cache of keys and values [a quarter of what is free]",
+           .help = "of the cache [a quarter of what is free]",
            .example = "2GB",
            .is_rare = true},
           {.name = "--kv-disk",
            .group = OptionGroup::kModel,
            .kind = OptionKind::kText,
            .value = "SIZE",
-           .help = "of prompts kept on disk, so that they are not read again [none]",
+           .help = "of read prompts kept on disk [none]",
            .example = "4GB",
            .is_rare = true}};
 }

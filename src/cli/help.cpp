@@ -112,16 +112,24 @@ std::string program_help(const Console& console) {
   size_t width = 0;
   for (const Command& command : all_commands()) width = std::max(width, command.name.size());
   for (const auto& [group, title] : kCommandGroups) {
+    const std::string head = console.out(Tone::kBold, title) + std::string(kTitleWidth - title.size(), ' ');
+    if (group != CommandGroup::kUse && group != CommandGroup::kMeasure) {
+      // What few people need is named in one row, so that the page fits a small terminal.
+      std::string names;
+      for (const Command& command : all_commands())
+        if (command.group == group) names += (names.empty() ? "" : " ") + std::string(command.name);
+      if (!names.empty()) out += head + names + "\n";
+      continue;
+    }
     bool is_first = true;
     for (const Command& command : all_commands()) {
       if (command.group != group) continue;
-      out += is_first ? console.out(Tone::kBold, title) + std::string(kTitleWidth - title.size(), ' ')
-                      : std::string(kTitleWidth, ' ');
+      out += is_first ? head : std::string(kTitleWidth, ' ');
       is_first = false;
       out += pad(std::string(command.name), width + 2) + std::string(command.summary) + "\n";
     }
   }
-  out += "\nmore: anedvd COMMAND --help · anedvd --version\n";
+  out += "\nmore: anedvd COMMAND --help · anedvd help COMMAND (every flag) · anedvd --version\n";
   return out;
 }
 

@@ -118,12 +118,12 @@ TEST(Args, MistakesSayWhatWouldBeRight) {
       {{"--temp", ""}, "--temp : not a number; 0 to 2, for example --temp 0.7"},
       {{"--threads", "0"}, "--threads 0: out of range; 1 to 1,024, for example --threads 4"},
       {{"--threads"}, "--threads: needs a value; 1 to 1,024, for example --threads 4"},
-      {{"--device", "gpu"}, "--device gpu: no such choice; one of auto, cpu, for example --device cpu"},
+      {{"--device", "gpu"}, "--device gpu: no such choice; one of auto, ane, cpu, sim, for example --device cpu"},
       {{"--temprature", "1"}, "--temprature: \"run\" has no such flag; did you mean --temp?"},
       {{"--tmep=1"}, "--tmep: \"run\" has no such flag; did you mean --temp?"},
       {{"-z"}, "-z: \"run\" has no such flag; \"anedvd run --help\" lists them"},
       {{"--\x1b[2J"}, "--\\x1b[2J: \"run\" has no such flag; \"anedvd run --help\" lists them"},
-      {{"--draft", "x"}, "--draft: not in this version; \"anedvd help run\" lists what is"},
+      {{"--grammar-json-schema", "x"}, "--grammar-json-schema: not in this version; \"anedvd help run\" lists what is"},
       {{"a", "b", "c"}, "run: \"c\" is one word too many; put a text with spaces in quotes"},
   };
   for (const Mistake& mistake : mistakes) EXPECT_EQ(error_of(mistake.words), mistake.message);

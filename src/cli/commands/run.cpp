@@ -239,7 +239,7 @@ std::vector<OptionSpec> repeat_options() {
            .is_rare = true},
           {.name = "--ab",
            .group = OptionGroup::kMeasure,
-           .help = "answer alone, cached, guessed and in company: exit 3 if a token differs",
+           .help = "answer alone, cached, guessed, in company; 3 if they differ",
            .is_rare = true}};
 }
 

@@ -197,7 +197,7 @@ std::vector<OptionSpec> answer_options() {
        .group = OptionGroup::kModel,
        .kind = OptionKind::kText,
        .value = "SIZE",
-       .help = "of the cache of keys and values [a quarter of what is free]",
+       .help = "of the cache [a quarter of what is free]",
        .example = "2GB",
        .is_rare = true},
       {.name = "--response-store",
@@ -229,7 +229,7 @@ std::vector<OptionSpec> models_option() {
            .group = OptionGroup::kModel,
            .kind = OptionKind::kFile,
            .value = "MODEL",
-           .help = "a .gguf file, a folder or a name; several are loaded on demand [smollm2]",
+           .help = "file, folder or name, loaded on demand [smollm2]",
            .example = "smollm2",
            .is_repeatable = true}};
 }
