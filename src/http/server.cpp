@@ -207,12 +207,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser.header_limit(
         uint32_t(std::min<size_t>(options.max_uri + options.max_header + 1024, std::numeric_limits<uint32_t>::max())));
     parser.body_limit(boost::none);
+    size_t consumed = 0;  // the parser takes the first line before the others are there
     while (true) {
       const std::string_view seen(static_cast<const char*>(buffer_.data().data()), buffer_.size());
       if (!seen.empty()) {
-        if (const auto fault = hopeless_start(seen, options.max_uri)) co_return fault;
+        if (const auto fault = hopeless_start(seen, options.max_uri); fault && consumed == 0) co_return fault;
         error_code error;
-        buffer_.consume(parser.put(buffer_.data(), error));
+        const size_t used = parser.put(buffer_.data(), error);
+        buffer_.consume(used);
+        consumed += used;
         if (parser.is_header_done()) co_return std::nullopt;
         if (error == beast::http::error::header_limit) co_return HttpFault::kHeadersTooLarge;
         if (error && error != beast::http::error::need_more) co_return HttpFault::kBadRequest;
