@@ -119,14 +119,14 @@ Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpe
 
 void AneDevice::give_to_host(const ProgramSpec& spec, std::vector<AnePart>& parts) {
   ++counters_.host_programs;
-  for (const int op : spec.ops) parts.push_back({nullptr, {}, op});
+  for (const int op : spec.ops) parts.push_back({.program = nullptr, .spec = {}, .host_op = op});
 }
 
 Result<bool> AneDevice::compile_spec(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find,
                                      std::vector<AnePart>& parts) {
   ANEDVD_TRY(Attempt made, attempt(plan, spec, find));
   if (auto* program = std::get_if<std::unique_ptr<AneProgram>>(&made)) {
-    parts.push_back({std::move(*program), spec, -1});
+    parts.push_back({.program = std::move(*program), .spec = spec});
     return true;
   }
   const std::vector<SpecPart> smaller = split(plan, spec);
@@ -138,7 +138,7 @@ Result<bool> AneDevice::compile_spec(const Plan& plan, const ProgramSpec& spec, 
     bool complete = true;
     for (const SpecPart& part : smaller) {
       if (const auto* host = std::get_if<HostOp>(&part)) {
-        made_parts.push_back({nullptr, {}, host->op});
+        made_parts.push_back({.program = nullptr, .spec = {}, .host_op = host->op});
         continue;
       }
       ANEDVD_TRY(complete, compile_spec(plan, std::get<ProgramSpec>(part), find, made_parts));
@@ -161,7 +161,7 @@ Result<std::vector<AnePart>> AneDevice::compile(const Plan& plan, const Partitio
   const std::vector<SpecPart> specs = lower_partition(plan, partition, options_.limits);
   for (size_t i = 0; i < specs.size(); ++i) {
     if (const auto* host = std::get_if<HostOp>(&specs[i])) {
-      parts.push_back({nullptr, {}, host->op});
+      parts.push_back({.program = nullptr, .spec = {}, .host_op = host->op});
       continue;
     }
     const auto& spec = std::get<ProgramSpec>(specs[i]);

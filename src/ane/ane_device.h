@@ -29,6 +29,8 @@ struct AneOptions {
   int max_compiles = 110, max_loaded = 110;  // 119 and 126 were observed as ceilings; others run on this machine, too
   bool fuse_norms = false;                   // rms_norm on the device: squares overflow (docs/ane.md#reductions)
   bool fuse = true;                          // false: every linear a program of its own
+  bool measure =
+      false;  // time each program on the device and on the host, and run it where it is faster (AneExecutable::measure)
   Patience patience;
 };
 
@@ -43,11 +45,20 @@ struct AneCounters {
   std::vector<std::string> refusals;  // why, one line each
 };
 
+// What a program takes on the device and on the host, with one column and with all of its width. Zeros: not measured.
+struct PartTimes {
+  double device_us[2] = {0, 0}, host_us[2] = {0, 0};
+
+  // By a straight line between both measurements.
+  bool host_is_faster(int columns, int width) const;
+};
+
 // A part of a plan as it will run.
 struct AnePart {
   std::unique_ptr<AneProgram> program;  // null: a host step
   ProgramSpec spec;                     // of the program
   int host_op = -1;
+  PartTimes times = {};
 };
 
 // One thread. The driver outlives the device and all that it compiled.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "base/log.h"
@@ -12,6 +13,10 @@ namespace {
 uint64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
   return uint64_t(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+}
+
+double between(const double (&at)[2], int columns, int width) {
+  return width <= 1 ? at[0] : at[0] + (at[1] - at[0]) * double(columns - 1) / double(width - 1);
 }
 
 AneTimes operator-(const AneTimes& a, const AneTimes& b) {
@@ -30,6 +35,10 @@ std::vector<int> ops_of(const AnePart& part) {
 
 }  // namespace
 
+bool PartTimes::host_is_faster(int columns, int width) const {
+  return host_us[0] > 0 && between(host_us, columns, width) < between(device_us, columns, width);
+}
+
 Result<std::unique_ptr<AneExecutable>> AneExecutable::make(Plan plan, const Partition& partition, TensorFinder find,
                                                            AneDevice& device, HostOps& host) {
   check_plan(plan);
@@ -41,7 +50,63 @@ Result<std::unique_ptr<AneExecutable>> AneExecutable::make(Plan plan, const Part
   ANEDVD_TRY_VOID(host.prepare(host_ops));
   made->share_rows();
   made->find_tail();
+  if (device.options().measure) ANEDVD_TRY_VOID(made->measure());
   return made;
+}
+
+// One column and all columns, the shortest of some runs: what else the machine does only makes it longer.
+Result<> AneExecutable::measure_part(AnePart& part) {
+  constexpr int kRuns = 5;
+  ANEDVD_TRY_VOID(host_.prepare(part.spec.ops));
+  for (const int i : {0, 1}) {
+    const int columns = i == 0 ? 1 : max_columns();
+    const std::vector<HostColumn> at(size_t(columns), HostColumn{});
+    double device = HUGE_VAL, host = HUGE_VAL;
+    for (int run = 0; run < kRuns; ++run) {
+      const auto start = std::chrono::steady_clock::now();
+      const auto done =
+          part.program->run(values_, columns, plan_, device_.options().patience, device_.counters().evaluate_retries);
+      if (!done) return {};  // not measured: it stays where it is, and running it will tell
+      const uint64_t real = nanoseconds_since(start), simulated = part.program->simulated_nanoseconds();
+      device = std::min(device, double(simulated > 0 ? simulated : real) / 1e3);
+      const auto host_start = std::chrono::steady_clock::now();
+      ANEDVD_TRY_VOID(host_.run(part.spec.ops, {{}, at}, values_));
+      host = std::min(host, double(nanoseconds_since(host_start)) / 1e3);
+    }
+    part.times.device_us[i] = device;
+    part.times.host_us[i] = host;
+  }
+  return {};
+}
+
+// Times one program of each shape and places all of them. A program that the host runs faster at every width leaves the device.
+Result<> AneExecutable::measure() {
+  std::map<std::string, PartTimes> known;  // by shape
+  for (AnePart& part : parts_) {
+    if (part.program == nullptr || part.spec.is_sliced())
+      continue;  // the host would compute every slice's linear whole
+    std::string shape;
+    for (const int index : part.spec.ops) {
+      const Op& op = plan_.ops[size_t(index)];
+      shape += fmt::format("{} {} {}|", op_name(op.kind), plan_.values[size_t(op.out)].dim,
+                           op.in[0] >= 0 ? plan_.values[size_t(op.in[0])].dim : 0);
+    }
+    const auto found = known.find(shape);
+    if (found == known.end()) {
+      ANEDVD_TRY_VOID(measure_part(part));
+      known[shape] = part.times;
+    } else {
+      part.times = found->second;
+    }
+    const bool at_one = part.times.host_is_faster(1, max_columns());
+    const bool at_all = part.times.host_is_faster(max_columns(), max_columns());
+    if (at_one || at_all) ANEDVD_TRY_VOID(host_.prepare(part.spec.ops));
+    if (at_one && at_all) {
+      part.program.reset();
+      --device_.counters().loaded;
+    }
+  }
+  return {};
 }
 
 // Gives every value rows; values of one size whose lives do not meet share them. A program's inner values live while it runs: the host may have to
@@ -196,10 +261,12 @@ Result<> AneExecutable::run_parts(std::span<const Slice> slices) {
       if (observer_) observer_(parts_[i], values_, int(columns_.size()));
       continue;
     }
-    if (part.program != nullptr) ANEDVD_TRY_VOID(run_program(part, step));
-    const bool overflowed = part.program != nullptr && part.program->overflowed();
+    const bool is_placed = part.times.host_is_faster(int(columns_.size()), max_columns());
+    statistics_.placed_on_host += is_placed ? 1 : 0;
+    if (part.program != nullptr && !is_placed) ANEDVD_TRY_VOID(run_program(part, step));
+    const bool overflowed = part.program != nullptr && !is_placed && part.program->overflowed();
     statistics_.overflowed += overflowed ? 1 : 0;
-    if (part.program == nullptr || overflowed) ANEDVD_TRY_VOID(run_on_host(part.spec, step));
+    if (part.program == nullptr || is_placed || overflowed) ANEDVD_TRY_VOID(run_on_host(part.spec, step));
     if (observer_) observer_(part, values_, int(columns_.size()));
   }
   return {};

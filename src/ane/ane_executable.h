@@ -27,8 +27,9 @@ struct AneStatistics {
   AneTimes all;
   AneTimes single;  // of the steps with one column: decoding
   int64_t evaluations = 0;
-  int64_t overflowed = 0;  // evaluations whose work the host did again
-  int64_t failures = 0;    // evaluations that failed for good
+  int64_t placed_on_host = 0;  // evaluations whose program is faster on the host
+  int64_t overflowed = 0;      // evaluations whose work the host did again
+  int64_t failures = 0;        // evaluations that failed for good
   std::string last_failure;
 };
 
@@ -58,6 +59,8 @@ class AneExecutable : public Executable {
   void find_tail();
   void take(std::span<const Slice> slices);
   void keep_wanted_columns();
+  Result<> measure();
+  Result<> measure_part(AnePart& part);
   Result<> run_parts(std::span<const Slice> slices);
   Result<> run_program(AnePart& part, const HostStep& step);
   Result<> run_on_host(const ProgramSpec& spec, const HostStep& step);

@@ -282,6 +282,29 @@ TEST_F(AneDeviceTest, StridesThatBreakTheLawAreAnError) {
   EXPECT_NE(made.error().message.find("row stride 66"), std::string::npos) << made.error().message;
 }
 
+// The host of these tests computes in plain loops: at tiny sizes it beats any launch, at large ones never.
+TEST_F(AneDeviceTest, RunsEachProgramWhereItMeasuredFaster) {
+  for (const bool tiny : {true, false}) {
+    PlanFixture fixture = tiny ? PlanFixture::llama(1, 16, 16, 16) : PlanFixture::llama(1, 96, 192, 128);
+    AneOptions options;
+    options.measure = true;
+    Both both(fixture, options, profile_with(""));
+    ASSERT_TRUE(both.make());
+    expect_right(both);
+    EXPECT_EQ(both.executable().statistics().placed_on_host > 0, tiny);
+    EXPECT_EQ(both.executable().statistics().evaluations > 0, !tiny);
+  }
+}
+
+TEST_F(AneDeviceTest, PlacesByALineBetweenBothMeasurements) {
+  const PartTimes times{{100, 100}, {10, 640}};
+  EXPECT_TRUE(times.host_is_faster(1, 64));
+  EXPECT_TRUE(times.host_is_faster(9, 64));
+  EXPECT_FALSE(times.host_is_faster(11, 64));
+  EXPECT_FALSE(times.host_is_faster(64, 64));
+  EXPECT_FALSE(PartTimes{}.host_is_faster(1, 64));
+}
+
 // Wrong data without an error cannot be seen by who runs: an observer that knows better can.
 TEST_F(AneDeviceTest, WrongDataIsOnlySeenByComparison) {
   PlanFixture fixture = PlanFixture::llama(1);

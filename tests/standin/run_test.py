@@ -78,6 +78,14 @@ class StandInRuns(unittest.TestCase):
         for extra in (["--split"], ["--chunk", "32"], ["--chunk", "1"]):
             self.assertEqual(self.answer(extra=extra)["ids"], self.wanted, extra)
 
+    def test_auto_measures_and_answers_the_same(self):
+        done = run("auto")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        given = json.loads(done.stdout)
+        self.assertEqual(given["ids"], self.wanted)
+        self.assertEqual(given["device"], "ane")
+        self.assertGreater(given["ane"]["placed_on_host"] + given["ane"]["evaluations"], 0)
+
     def test_every_failure_has_a_way_out(self):
         for name, (faults, counter, least) in CASES.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:

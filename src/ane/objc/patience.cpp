@@ -58,7 +58,12 @@ DriverResult<> run_patiently(const char* what, std::chrono::milliseconds limit, 
   auto promise = std::make_shared<std::promise<DriverResult<>>>();
   std::future<DriverResult<>> answer = promise->get_future();
   // Detached, against our habit: a call that never returns can never be joined, and the process must be able to end.
-  std::thread([promise, work = std::move(work)] { promise->set_value(work()); }).detach();
+  // What the work owns is let go before the answer: who waits may count on it.
+  std::thread([promise, work = std::move(work)]() mutable {
+    DriverResult<> done = work();
+    work = nullptr;
+    promise->set_value(std::move(done));
+  }).detach();
   if (answer.wait_for(limit) == std::future_status::ready) return answer.get();
   return tl::unexpected(
       own_failure(fmt::format("{} took more than {}: {}; restart the machine if it stays so", what,
