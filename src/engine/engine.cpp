@@ -181,6 +181,14 @@ Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Runtime> runtime, 
   if (page > 0 && own.kv_memory < 2 * page)
     return fail(ErrorCode::kUsage, "--kv-memory: {} hold not even two pages of {}; use a larger one",
                 size_words(own.kv_memory), size_words(page));
+  // Refused beforehand rather than killed by the system later.
+  if (const uint64_t free = available_memory(); free > 0 && own.kv_memory > free)
+    return fail(ErrorCode::kNoMemory,
+                "--kv-memory: the cache would take {} ({} for each context of {} tokens), free are {}; use {}",
+                size_words(own.kv_memory),
+                size_words(uint64_t(runtime->info().max_seq) * runtime->info().kv_token_bytes),
+                with_commas(runtime->info().max_seq), size_words(free),
+                options.kv_memory > 0 ? "a smaller one" : "a smaller --max-seq");
   ANEDVD_TRY(auto core, EngineCore::make(*runtime, *tokenizer, own));
   return std::make_unique<ThreadedEngine>(std::move(runtime), *tokenizer, own, std::move(core));
 }

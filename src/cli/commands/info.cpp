@@ -6,10 +6,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/machine/processor.h"
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
 #include "cli/commands/machine.h"
+#include "cli/devices.h"
 #include "cli/model_path.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/console.h"
@@ -118,13 +120,19 @@ Result<ExitCode> run_info(const Args& args) {
   const Console console = Console::from(args);
   const Machine machine = this_machine();
   Rows rows, settings;
-  Json json = {{"device", "cpu"},
-               {"simd", machine.simd},
-               {"system", machine.system},
-               {"cores", machine.cores},
-               {"memory_bytes", machine.memory_bytes},
-               {"memory_free_bytes", machine.memory_free_bytes}};
-  const std::string device = fmt::format("cpu ({})", machine.no_neural_engine);
+  const NeuralEngine engine = find_neural_engine();
+  Json json = {
+      {"device", engine.is_usable ? "ane" : "cpu"},
+      {"simd", machine.simd},
+      {"system", machine.system},
+      {"cores", machine.cores},
+      {"memory_bytes", machine.memory_bytes},
+      {"memory_free_bytes", machine.memory_free_bytes},
+      {"neural_engine",
+       {{"usable", engine.is_usable}, {"why", engine.words}, {"found", engine.found}, {"missing", engine.missing}}}};
+  const std::string device = fmt::format(
+      "{} ({}{})", engine.is_usable ? "ane" : "cpu", engine.words,
+      engine.missing.empty() ? "" : fmt::format(", {} classes or selectors missing", engine.missing.size()));
   if (args.positionals().empty() && !args.given("--model")) {
     rows.emplace_back("device", device);
     rows.emplace_back("cpu", fmt::format("{} · {} cores", machine.simd, machine.cores));
@@ -163,10 +171,22 @@ Result<ExitCode> run_info(const Args& args) {
       model["quant"] = {{"type", format_of(*quant).name}, {"bytes", bytes_at_load(*source, quant)}};
     }
     if (spec && contents.total > 0) {
-      const uint64_t bytes =
-          bytes_at_load(*source, quant) + kv_token_bytes(*spec) * uint64_t(std::min(spec->context, kDefaultContext));
-      rows.emplace_back("memory", fmt::format("cpu {} (estimate)", size_words(bytes)));
-      model["memory_bytes"] = {{"cpu", bytes}};
+      const int context = int(args.integer("--max-seq").value_or(std::min(spec->context, kDefaultContext)));
+      const int parallel = int(args.integer("--parallel").value_or(1));
+      const uint64_t weights = bytes_at_load(*source, quant);
+      const uint64_t cache = kv_token_bytes(*spec) * uint64_t(context) * uint64_t(parallel);
+      const uint64_t bytes = weights + cache;
+      rows.emplace_back(
+          "memory",
+          fmt::format("cpu {} (estimate: weights {}, cache {} for {}{} tokens)", size_words(bytes), size_words(weights),
+                      size_words(cache), parallel > 1 ? fmt::format("{} × ", parallel) : "", with_commas(context)));
+      model["memory_bytes"] = {{"cpu", bytes}, {"weights", weights}, {"cache", cache}};
+      const uint64_t free = available_memory();
+      model["fits"] = free == 0 || bytes <= free;
+      if (free > 0 && bytes > free)
+        rows.emplace_back(
+            "", fmt::format("does not fit: {} are free; {}", size_words(free),
+                            weights < free ? "use a smaller --max-seq or --parallel" : "use a smaller quantisation"));
     }
     rows.emplace_back("device", device);
     if (console.verbose) {
@@ -177,10 +197,32 @@ Result<ExitCode> run_info(const Args& args) {
     }
     json["model"] = std::move(model);
   }
-  const std::string text = args.given("--json") ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
-                                                : labelled(rows) + (settings.empty() ? "" : "\n" + labelled(settings));
+  const std::string text = args.given("--json")
+                               ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
+                               : labelled(rows) + (settings.empty() ? "" : "\n" + labelled(settings)) +
+                                     (console.verbose && !engine.table.empty() ? "\n" + engine.table : "");
   ANEDVD_TRY_VOID(write_out(text));
   return kDone;
+}
+
+std::vector<OptionSpec> room_options() {
+  return {{.name = "--max-seq",
+           .alias = "-c",
+           .group = OptionGroup::kModel,
+           .kind = OptionKind::kInteger,
+           .value = "N",
+           .help = "tokens of context to reckon with [the model's, at most 4096]",
+           .low = 1,
+           .high = 1 << 30,
+           .example = "32768"},
+          {.name = "--parallel",
+           .group = OptionGroup::kModel,
+           .kind = OptionKind::kInteger,
+           .value = "N",
+           .help = "so many of them at the same time [1]",
+           .low = 1,
+           .high = 1024,
+           .example = "8"}};
 }
 
 }  // namespace
@@ -192,7 +234,7 @@ Command info_command() {
           .arguments = "[MODEL]",
           .max_arguments = 1,
           .examples = {"anedvd info", "anedvd info smollm2 --verbose"},
-          .options = join({model_option(), quant_option(), json_option()}),
+          .options = join({model_option(), quant_option(), room_options(), json_option()}),
           .run = run_info};
 }
 

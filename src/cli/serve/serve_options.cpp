@@ -229,7 +229,7 @@ std::vector<OptionSpec> models_option() {
            .group = OptionGroup::kModel,
            .kind = OptionKind::kFile,
            .value = "MODEL",
-           .help = "file, folder or name, loaded on demand [smollm2]",
+           .help = "a file, folder or cached name [smollm2]",
            .example = "smollm2",
            .is_repeatable = true}};
 }
