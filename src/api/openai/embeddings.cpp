@@ -9,6 +9,7 @@
 #include "api/fields.h"
 #include "api/generation/chat_prompt.h"
 #include "api/openai/completions.h"
+#include "base/base64.h"
 
 namespace anedvd {
 namespace {
@@ -110,21 +111,13 @@ class EmbeddingsResponse : public Response {
 }  // namespace
 
 std::string base64_of(const std::vector<float>& values) {
-  static constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
   for (const float value : values) {
     uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof bits);
     for (int shift = 0; shift < 32; shift += 8) bytes += char(bits >> shift & 0xff);
   }
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < count ? uint8_t(bytes[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j) out += j <= count ? kLetters[group >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
+  return base64_of(bytes);
 }
 
 ApiResult<EmbeddingsJob> read_embeddings_request(const Json& body) {

@@ -88,10 +88,7 @@ Answer Service::page(const Request& request) {
     return refused(request, {.status = 404,
                              .type = "not_found_error",
                              .message = "This server has no page. The API is at /v1 (OpenAI) and / (Anthropic)."});
-  return {
-      200,
-      {{"Content-Type", "text/html; charset=utf-8"}, {"Cache-Control", "no-cache"}, {"Referrer-Policy", "no-referrer"}},
-      options_.page};
+  return page_answer(page_, request);
 }
 
 Answer Service::health(const Request& request) {

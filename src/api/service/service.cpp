@@ -76,6 +76,7 @@ const Service::Route* Service::find_route(std::string_view path, std::string_vie
 Service::Service(ModelRegistry& models, ServiceOptions options)
     : models_(models),
       options_(std::move(options)),
+      page_(web_page(options_.page)),
       gate_(options_.gate),
       stored_(options_.response_store, kStoreBytes),
       workers_(kWorkers, kMostWaiting) {}
@@ -197,8 +198,8 @@ void Service::finished(const Request& request, int status, const RequestRecord& 
         options_.log(dropped_line_of(logged, options_.log_style, now, model.model->context()));
 }
 
-void Service::with_model(std::shared_ptr<const Request> request, std::string_view name, ApiDialect dialect, ModelWork work,
-                         Done done) {
+void Service::with_model(std::shared_ptr<const Request> request, std::string_view name, ApiDialect dialect,
+                         ModelWork work, Done done) {
   const auto id = models_.resolve(name, dialect);
   if (!id) return refuse_with(*request, id.error(), done);
   models_.get(*id, [this, request, work, done](ApiResult<std::shared_ptr<ServedModel>> model) {

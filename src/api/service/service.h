@@ -16,6 +16,7 @@
 #include "api/openai/response_store.h"
 #include "api/service/metrics.h"
 #include "api/service/request_log.h"
+#include "api/service/web_page.h"
 #include "api/service/worker_pool.h"
 
 namespace anedvd {
@@ -97,6 +98,7 @@ class Service : public Application {
 
   ModelRegistry& models_;
   const ServiceOptions options_;
+  const WebPage page_;
   const Gate gate_;
   Metrics metrics_;
   ResponseStore stored_;

@@ -50,7 +50,8 @@ LogStyle log_style(const Args& args, const Console& console) {
 
 void tell_address(const Console& console, const Server& server, const std::string& host) {
   const std::string address = address_words(server, host);
-  console.note(fmt::format("listening on {}/   OpenAI base URL: …/v1 · Anthropic: {}", address, address));
+  console.note(
+      fmt::format("listening on {}/   page: open it · OpenAI base URL: …/v1 · Anthropic: {}", address, address));
 }
 
 // A third of a machine's free memory stays for caches and the system.
@@ -68,6 +69,7 @@ Result<ExitCode> run_serve(const Args& typed) {
   }
   raise_descriptor_limit();
   settings.service.log_style = log_style(args, console);
+  settings.service.page = built_in_page();
   if (!console.quiet)
     settings.service.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
 
