@@ -243,6 +243,34 @@ class Raw(Shared):
         # 100 ms on an idle machine; this one may be building something beside.
         self.assertLess(sorted(times)[len(times) // 2], 0.5, times)
 
+    def test_its_own_checks_find_nothing(self):
+        run = subprocess.run([str(PROGRAM), "conform", self.server.url, "--json"], capture_output=True, timeout=SECONDS)
+        checks = json.loads(run.stdout)["checks"]
+        self.assertEqual([check for check in checks if not check["ok"]], [])
+        self.assertEqual(run.returncode, 0)
+        self.assertGreater(len(checks), 30)
+
+    def test_its_own_checks_find_what_another_server_does_wrong(self):
+        import http.server
+
+        class Silly(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'{"data": [{"id": "x"}]}')
+            do_GET = do_POST = do_OPTIONS = answer
+
+            def log_message(self, *words):
+                pass
+        silly = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silly)
+        threading.Thread(target=silly.serve_forever, daemon=True).start()
+        self.addCleanup(silly.server_close)
+        self.addCleanup(silly.shutdown)
+        run = subprocess.run([str(PROGRAM), "conform", f"http://127.0.0.1:{silly.server_port}/v1", "--json"], capture_output=True, timeout=SECONDS)
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertGreater(sum(not check["ok"] for check in json.loads(run.stdout)["checks"]), 20)
+
     def test_nothing_of_a_prompt_is_logged(self):
         self.server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "XYZZYSECRET"}], "max_tokens": 2})
         self.server.post("/v1/chat/completions", {"messages": [{"role": "XYZZYSECRET", "content": "x"}], "model": "XYZZYSECRET"})

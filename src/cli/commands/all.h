@@ -10,6 +10,7 @@ Command bench_command();
 Command chat_command();
 Command check_command();
 Command completions_command();
+Command conform_command();
 Command cpu_command();
 Command detokenize_command();
 Command help_command();

@@ -24,12 +24,12 @@ constexpr LaterOption kLaterOptions[] = {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      run_command(),        chat_command(),     serve_command(),      pull_command(),        list_command(),
-      rm_command(),         info_command(),     quantize_command(),   bench_command(),       attnbench_command(),
-      perplexity_command(), tokenize_command(), detokenize_command(), template_command(),    logits_command(),
-      check_command(),      verify_command(),   layers_command(),     kernels_command(),     selftest_command(),
-      width_command(),      probe_command(),    cpu_command(),        completions_command(), help_command(),
-      version_command(),
+      run_command(),       chat_command(),       serve_command(),    conform_command(),    pull_command(),
+      list_command(),      rm_command(),         info_command(),     quantize_command(),   bench_command(),
+      attnbench_command(), perplexity_command(), tokenize_command(), detokenize_command(), template_command(),
+      logits_command(),    check_command(),      verify_command(),   layers_command(),     kernels_command(),
+      selftest_command(),  width_command(),      probe_command(),    cpu_command(),        completions_command(),
+      help_command(),      version_command(),
   };
   return commands;
 }
