@@ -254,6 +254,8 @@ class Raw(Shared):
         import http.server
 
         class Silly(http.server.BaseHTTPRequestHandler):
+            timeout = 1  # seconds for a whole request
+
             def answer(self):
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 self.send_response(200)
@@ -264,6 +266,7 @@ class Raw(Shared):
             def log_message(self, *words):
                 pass
         silly = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silly)
+        silly.daemon_threads = True
         threading.Thread(target=silly.serve_forever, daemon=True).start()
         self.addCleanup(silly.server_close)
         self.addCleanup(silly.shutdown)
