@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
 #include "ane/ane_model.h"
+#include "ane/objc/inventory.h"
 #include "ane/objc/objc_driver.h"
 #include "ane/sim/profile.h"
 #include "ane/sim/sim_driver.h"
 #include "base/words.h"
+#include "cli/commands/device/probed_profile.h"
 #include "cli/commands/machine.h"
+#include "cli/terminal/input.h"
 #include "cpu/cpu_host_ops.h"
 #include "cpu/kernels/select.h"
 
@@ -62,9 +66,13 @@ Result<AneOptions> ane_options_of(const Args& args) {
 Result<sim::Profile> sim_profile_of(const Args& args) {
   const std::string name = args.text("--sim-profile").value_or(kDefaultProfile);
   auto profile = sim::profile_named(name);
+  if (std::error_code ignored; !profile && std::filesystem::is_regular_file(name, ignored)) {
+    ANEDVD_TRY(const std::string text, read_input(name));
+    ANEDVD_TRY(profile, profile_of_probes(text, visible(name)));
+  }
   if (!profile)
-    return fail(ErrorCode::kUsage, "--sim-profile {}: no such profile; use one of {}", visible(name, 60),
-                joined(sim::profile_names()));
+    return fail(ErrorCode::kUsage, "--sim-profile {}: no such profile; use one of {}, or a file of probe --export",
+                visible(name, 60), joined(sim::profile_names()));
   if (const auto chip = args.text("--sim-chip")) {
     const auto names = sim::chip_names();
     if (std::find(names.begin(), names.end(), *chip) == names.end())
@@ -128,6 +136,29 @@ Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise)
   }
   choice.name = "cpu";
   return choice;
+}
+
+NeuralEngine find_neural_engine() {
+  NeuralEngine found;
+  if (!has_framework()) {
+    found.words = "no Neural Engine here";
+    return found;
+  }
+  if (const auto runtime = objc::load_runtime(); !runtime) {
+    found.words = runtime.error().message;
+    return found;
+  }
+  const auto inventory = objc::take_inventory();
+  found.table = objc::inventory_table(inventory);
+  for (const objc::InventoryEntry& entry : inventory) {
+    const bool is_found = entry.state == objc::InventoryEntry::State::kFound;
+    found.found += is_found ? 1 : 0;
+    if (!is_found) found.missing.push_back(entry.class_name + (entry.selector.empty() ? "" : " ") + entry.selector);
+  }
+  const auto complete = objc::check_inventory(inventory);
+  found.is_usable = bool(complete);
+  found.words = complete ? "Neural Engine" : complete.error().message;
+  return found;
 }
 
 AneModel* ane_model_of(Executable& executable) { return dynamic_cast<AneModel*>(&executable); }

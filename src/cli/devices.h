@@ -43,6 +43,16 @@ Result<AneOptions> ane_options_of(const Args& args);
 // --sim-profile, --sim-chip, --sim-deterministic, --sim-faults.
 Result<sim::Profile> sim_profile_of(const Args& args);
 
+// The private framework as it is on this machine, asked before any message is sent.
+struct NeuralEngine {
+  bool is_usable = false;
+  std::string words;                 // "Neural Engine", or why it cannot be used: "no Neural Engine here"
+  int found = 0;                     // classes and selectors
+  std::vector<std::string> missing;  // "_ANEInMemoryModel -model"
+  std::string table;                 // one line each
+};
+NeuralEngine find_neural_engine();
+
 // The model behind an executable when it runs on the Neural Engine or its simulator; null on the CPU.
 AneModel* ane_model_of(Executable& executable);
 

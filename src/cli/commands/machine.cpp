@@ -12,12 +12,6 @@
 namespace anedvd {
 namespace {
 
-#if defined(__APPLE__) && defined(__aarch64__)
-constexpr bool kMayHaveNeuralEngine = true;
-#else
-constexpr bool kMayHaveNeuralEngine = false;
-#endif
-
 std::string system_words() {
   utsname name = {};
   if (uname(&name) != 0) return "unknown system";
@@ -36,8 +30,6 @@ Machine this_machine() {
   machine.memory_free_bytes = available_memory();
   const auto kernels = select_kernels();
   machine.simd = kernels ? (*kernels)->words : kernels.error().message;
-  machine.no_neural_engine =
-      kMayHaveNeuralEngine ? "the Neural Engine is not in this version" : "no Neural Engine here";
   return machine;
 }
 

@@ -13,7 +13,6 @@ struct Machine {
   std::string simd;    // kernel level in use: "AVX-512 VNNI"
   int cores = 0;       // that this process may run on
   uint64_t memory_bytes = 0, memory_free_bytes = 0;
-  std::string no_neural_engine;  // why --device ane cannot work: "no Neural Engine here"
 };
 
 Machine this_machine();
