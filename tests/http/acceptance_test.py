@@ -10,15 +10,18 @@ import asyncio
 import base64
 import concurrent.futures
 import http.client
+import http.server
 import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -251,8 +254,6 @@ class Raw(Shared):
         self.assertGreater(len(checks), 30)
 
     def test_its_own_checks_find_what_another_server_does_wrong(self):
-        import http.server
-
         class Silly(http.server.BaseHTTPRequestHandler):
             timeout = 1  # seconds for a whole request
 
@@ -358,7 +359,6 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual(run.stderr.decode().count("anedvd: "), 1, run.stderr)
 
     def test_flags_from_a_file(self):
-        import tempfile
         with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
             file.write("# a comment\napi-key = filekey\nparallel = 3\n")
             file.flush()
@@ -483,6 +483,19 @@ class AnthropicSdk(Shared):
             self.client.messages.create(model="nobody", max_tokens=8, messages=HI)
         with self.assertRaises(anthropic.BadRequestError):
             self.client.messages.create(model="claude-x", max_tokens=8, messages=[{"role": "god", "content": "x"}])
+
+
+# A folder in which `npm install openai @anthropic-ai/sdk` ran; scripts/test does not install JavaScript packages.
+JAVASCRIPT = os.environ.get("ANEDVD_JAVASCRIPT")
+
+
+@unittest.skipUnless(JAVASCRIPT and shutil.which("node"), "needs node, and ANEDVD_JAVASCRIPT: a folder with the packages openai and @anthropic-ai/sdk")
+class JavaScriptSdks(Shared):
+    def test_both(self):
+        with tempfile.TemporaryDirectory(dir=JAVASCRIPT) as folder:
+            script = shutil.copy(pathlib.Path(__file__).parent / "sdk.mjs", folder)
+            run = subprocess.run(["node", script, self.server.url, TINY], capture_output=True, timeout=SECONDS)
+        self.assertEqual(run.stdout, b"ok\n", run.stderr)
 
 
 if __name__ == "__main__":
