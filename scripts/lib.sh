@@ -11,6 +11,7 @@ install=yes  # --no-install sets no
 #
 # needed   build   without it nothing compiles         fetch   `anedvd pull` uses it
 #          speed   quicker builds, never required      test    only scripts/test
+#          page    the tests of the page in a browser, skipped without
 # A dash: not a package there (part of the system, or of no use).
 package_table() {
   cat <<'END'
@@ -34,6 +35,8 @@ libgtest-dev         googletest      test    header gtest/gtest.h
 python3              python          test    program python3
 python3-venv         -               test    python ensurepip
 clang-format         -               format  program clang-format
+chromium             -               page    program chromium
+chromium-driver      -               page    program chromedriver
 END
 }
 
