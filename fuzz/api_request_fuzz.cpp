@@ -22,8 +22,8 @@ template <class T>
 void check_error(const ApiResult<T>& result) {
   if (result) return;
   if (result.error().status < 400 || result.error().status > 499 || result.error().message.empty()) __builtin_trap();
-  (void)error_json(result.error(), Dialect::kOpenAi, "r");
-  (void)error_json(result.error(), Dialect::kAnthropic, "r");
+  (void)error_json(result.error(), ApiDialect::kOpenAi, "r");
+  (void)error_json(result.error(), ApiDialect::kAnthropic, "r");
 }
 
 }  // namespace
