@@ -4,6 +4,8 @@
 // ascending order of k with one fused multiply-add a block, whatever the tile: a column's bits do not depend on its neighbours.
 #pragma once
 
+#include <type_traits>
+
 namespace anedvd {
 namespace {
 
@@ -273,16 +275,24 @@ inline void linear_columns(const LinearArgs& args, int panel) {
   constexpr int kColumnsAtOnce = L::kTwoScales && kTileColumns > 1 ? kTileColumns / 2 : kTileColumns;
   for (; column + kColumnsAtOnce <= args.columns; column += kColumnsAtOnce)
     linear_tile<L, kColumnsAtOnce, kPanels>(args, panel, column, column == 0);
-  if constexpr (kColumnsAtOnce > 2)
-    for (; column + 2 <= args.columns; column += 2) linear_tile<L, 2, kPanels>(args, panel, column, column == 0);
-  if constexpr (kColumnsAtOnce > 1)
-    for (; column < args.columns; ++column) linear_tile<L, 1, kPanels>(args, panel, column, column == 0);
+  // What is left goes in as few passes as may be: each reads and unpacks the panel again.
+  const auto rest = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
+    if constexpr (kColumns < kColumnsAtOnce)
+      if (column + kColumns <= args.columns) {
+        linear_tile<L, kColumns, kPanels>(args, panel, column, column == 0);
+        column += kColumns;
+      }
+  };
+  rest(std::integral_constant<int, 4>{});
+  rest(std::integral_constant<int, 3>{});
+  rest(std::integral_constant<int, 2>{});
+  rest(std::integral_constant<int, 1>{});
 }
 
 template <class L>
 void linear(const LinearArgs& args) {
   int panel = 0;
-  // Few columns are bound by memory: one stream of weights is best. Many are bound by arithmetic: two panels share the activation broadcasts.
+  // Several panels share the activation broadcasts, but each is a stream of weights of its own.
   if (kTilePanels > 1 && args.columns >= kTileColumns)
     for (; panel + kTilePanels <= args.panel_count; panel += kTilePanels) linear_columns<L, kTilePanels>(args, panel);
   for (; panel < args.panel_count; ++panel) linear_columns<L, 1>(args, panel);

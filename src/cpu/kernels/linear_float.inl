@@ -56,16 +56,17 @@ inline void float_tile(const LinearArgs& args, int panel, int column, bool fetch
 template <class W, int kPanels>
 inline void float_columns(const LinearArgs& args, int panel) {
   int column = 0;
-  for (; column + kTileColumns <= args.columns; column += kTileColumns)
-    float_tile<W, kTileColumns, kPanels>(args, panel, column, column == 0);
+  for (; column + kFloatTileColumns <= args.columns; column += kFloatTileColumns)
+    float_tile<W, kFloatTileColumns, kPanels>(args, panel, column, column == 0);
   for (; column < args.columns; ++column) float_tile<W, 1, kPanels>(args, panel, column, column == 0);
 }
 
 template <class W>
 void linear_float(const LinearArgs& args) {
   int panel = 0;
-  if (kTilePanels > 1 && args.columns >= kTileColumns)
-    for (; panel + kTilePanels <= args.panel_count; panel += kTilePanels) float_columns<W, kTilePanels>(args, panel);
+  if (kFloatTilePanels > 1 && args.columns >= kFloatTileColumns)
+    for (; panel + kFloatTilePanels <= args.panel_count; panel += kFloatTilePanels)
+      float_columns<W, kFloatTilePanels>(args, panel);
   for (; panel < args.panel_count; ++panel) float_columns<W, 1>(args, panel);
 }
 

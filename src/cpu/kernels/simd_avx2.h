@@ -9,6 +9,7 @@ namespace anedvd {
 namespace {
 
 constexpr int kTileColumns = 2, kTilePanels = 1;  // 4 integer + 4 float accumulators, of 16 registers
+constexpr int kFloatTileColumns = 2, kFloatTilePanels = 1;
 
 struct F32x16 {
   __m256 a, b;

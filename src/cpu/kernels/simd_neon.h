@@ -9,6 +9,7 @@ namespace anedvd {
 namespace {
 
 constexpr int kTileColumns = 2, kTilePanels = 1;  // 8 integer + 8 float accumulators, of 32 registers
+constexpr int kFloatTileColumns = 2, kFloatTilePanels = 1;
 
 struct F32x16 {
   float32x4_t v[4];

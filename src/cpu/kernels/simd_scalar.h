@@ -8,6 +8,7 @@ namespace anedvd {
 namespace {
 
 constexpr int kTileColumns = 2, kTilePanels = 1;
+constexpr int kFloatTileColumns = 2, kFloatTilePanels = 1;
 
 struct F32x16 {
   float v[kLanes];
