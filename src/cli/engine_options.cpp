@@ -70,8 +70,7 @@ Result<uint64_t> parse_bytes(const std::string& text, std::string_view flag) {
   return uint64_t(value * factor);
 }
 
-Result<EngineOptions> engine_options_of(const Args& args, const RuntimeOptions& runtime) {
-  EngineOptions options;
+Result<> read_cache_options(const Args& args, EngineOptions& options) {
   if (const auto size = args.text("--kv-memory")) {
     ANEDVD_TRY(options.kv_memory, parse_bytes(*size, "--kv-memory"));
   }
@@ -80,6 +79,12 @@ Result<EngineOptions> engine_options_of(const Args& args, const RuntimeOptions& 
     ANEDVD_TRY(const ModelCache cache, ModelCache::find());
     options.kv_folder = cache.prefixes();
   }
+  return {};
+}
+
+Result<EngineOptions> engine_options_of(const Args& args, const RuntimeOptions& runtime) {
+  EngineOptions options;
+  ANEDVD_TRY_VOID(read_cache_options(args, options));
   options.speculate = int(args.integer("--speculate").value_or(-1));
   if (const auto draft = args.text("--draft")) {
     ANEDVD_TRY(const auto path, model_path(*draft));

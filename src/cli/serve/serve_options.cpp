@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "cli/devices.h"
+#include "cli/engine_options.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/input.h"
 #include "cli/version.h"
@@ -193,13 +194,6 @@ std::vector<OptionSpec> answer_options() {
        .help = "of models at a time [what is free]",
        .example = "8GB",
        .is_rare = true},
-      {.name = "--kv-memory",
-       .group = OptionGroup::kModel,
-       .kind = OptionKind::kText,
-       .value = "SIZE",
-       .help = "of the cache [a quarter of what is free]",
-       .example = "2GB",
-       .is_rare = true},
       {.name = "--response-store",
        .group = OptionGroup::kMeasure,
        .kind = OptionKind::kInteger,
@@ -279,32 +273,7 @@ bool is_loopback_word(const std::string& host) {
 
 std::vector<OptionSpec> serve_flags() {
   return join({models_option(), network_options(), answer_options(), api_sampling_options(), chat_template_option(),
-               runtime_options()});
-}
-
-Result<uint64_t> parse_size(const std::string& text, std::string_view flag) {
-  const auto bad = [&] {
-    return fail(ErrorCode::kUsage, "{} {}: not a size; for example {} 512MB", flag, visible(text, 40), flag);
-  };
-  const size_t digits = text.find_first_not_of("0123456789.");
-  const std::string number = text.substr(0, digits);
-  std::string unit = digits == std::string::npos ? "" : text.substr(digits);
-  for (char& c : unit) c = char(std::toupper(uint8_t(c)));
-  if (unit.ends_with("B")) unit.pop_back();
-  const bool is_binary = unit.ends_with("I");
-  if (is_binary) unit.pop_back();
-  constexpr std::string_view kUnits = "KMGT";
-  double factor = 1;
-  if (!unit.empty()) {
-    const size_t power = kUnits.find(unit);
-    if (unit.size() != 1 || power == std::string_view::npos) return bad();
-    factor = std::pow(is_binary ? 1024.0 : 1000.0, double(power + 1));
-  }
-  char* end = nullptr;
-  const double value = std::strtod(number.c_str(), &end);
-  if (number.empty() || end != number.c_str() + number.size() || !(value * factor < 1e18) || value * factor < 1)
-    return bad();
-  return uint64_t(value * factor);
+               runtime_options(), cache_options()});
 }
 
 Result<std::vector<std::string>> config_words(const std::string& text, const Command& command,
@@ -378,7 +347,7 @@ Result<ServeSettings> serve_settings(const Args& args) {
   ServerOptions& server = settings.server;
   server.host = *args.text("--host");
   server.port = int(*args.integer("--port"));
-  ANEDVD_TRY(const uint64_t max_body, parse_size(*args.text("--max-body"), "--max-body"));
+  ANEDVD_TRY(const uint64_t max_body, parse_bytes(*args.text("--max-body"), "--max-body"));
   server.max_body = max_body;
   server.max_bodies = std::max<size_t>(size_t(256) << 20, 2 * max_body);
   server.ping_seconds = *args.number("--sse-ping");
@@ -417,11 +386,9 @@ Result<ServeSettings> serve_settings(const Args& args) {
 
   settings.engine.parallel = service.parallel;
   settings.engine.queue = service.no_queue ? 0 : int(*args.integer("--queue"));
-  if (const auto size = args.text("--kv-memory")) {
-    ANEDVD_TRY(settings.engine.kv_memory, parse_size(*size, "--kv-memory"));
-  }
+  ANEDVD_TRY_VOID(read_cache_options(args, settings.engine));
   if (const auto size = args.text("--model-memory")) {
-    ANEDVD_TRY(settings.model_memory, parse_size(*size, "--model-memory"));
+    ANEDVD_TRY(settings.model_memory, parse_bytes(*size, "--model-memory"));
   }
   settings.strict_models = args.given("--strict-models");
   settings.chat_template = args.text("--chat-template").value_or("");

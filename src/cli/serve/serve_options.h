@@ -25,9 +25,6 @@ Result<Args> with_config_file(const Args& typed);
 Result<std::vector<std::string>> config_words(const std::string& text, const Command& command,
                                               const std::string& where);
 
-// "512MB", "2.5G", "1048576": powers of ten, or of 1024 with an "i" (MiB). Error kUsage names the flag.
-Result<uint64_t> parse_size(const std::string& text, std::string_view flag);
-
 struct ServeSettings {
   ServerOptions server;
   ServiceOptions service;
