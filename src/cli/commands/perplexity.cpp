@@ -21,11 +21,7 @@ struct Tally {
   double sum = 0, squares = 0;
   int64_t tokens = 0;
 
-  void add(std::span<const float> logits, Token next) {
-    double largest = -INFINITY, total = 0;
-    for (const float logit : logits) largest = std::max(largest, double(logit));
-    for (const float logit : logits) total += std::exp(double(logit) - largest);
-    const double loss = largest + std::log(total) - double(logits[size_t(next)]);
+  void add(double loss) {
     sum += loss;
     squares += loss * loss;
     ++tokens;
@@ -41,16 +37,24 @@ struct Tally {
 
 // The text in windows of `window` tokens; in each the second half is scored, so that every token has at least half a window before it (the rule of
 // llama.cpp's llama-perplexity, with which the figures can be compared).
-Result<Tally> score(Runtime& runtime, const Tokenizer& tokenizer, std::vector<Token> ids, int window) {
+Result<Tally> score(Engine& engine, std::span<const Token> ids, int window) {
+  const Tokenizer& tokenizer = engine.tokenizer();
   Tally tally;
-  const int first = window / 2;
   for (size_t start = 0; start + size_t(window) <= ids.size(); start += size_t(window)) {
-    const std::span<Token> tokens = std::span(ids).subspan(start, size_t(window));
-    if (tokenizer.adds_bos() && tokenizer.bos()) tokens[0] = *tokenizer.bos();
-    const auto sequence = runtime.new_sequence();
-    ANEDVD_TRY_VOID(runtime.append_all_logits(*sequence, tokens, [&](int index, std::span<const float> logits) {
-      if (index >= first && index + 1 < window) tally.add(logits, tokens[size_t(index) + 1]);
-    }));
+    GenerationRequest request;
+    request.prompt.assign(ids.begin() + int64_t(start), ids.begin() + int64_t(start) + window);
+    if (tokenizer.adds_bos() && tokenizer.bos()) request.prompt[0] = *tokenizer.bos();
+    request.max_tokens = 0;
+    request.prompt_logprobs = 0;
+    ANEDVD_TRY(const auto ticket, engine.submit(std::move(request)));
+    for (bool ended = false; !ended; engine.step())
+      while (const auto event = ticket->try_next()) {
+        if (const auto* failed = std::get_if<Failed>(&*event)) return tl::unexpected(failed->error);
+        if (const auto* scored = std::get_if<PromptScored>(&*event))
+          for (size_t i = size_t(window / 2) + 1; i < scored->tokens.size(); ++i)
+            tally.add(-double(scored->tokens[i].logprob));
+        ended = ended || is_last(*event);
+      }
   }
   return tally;
 }
@@ -59,7 +63,7 @@ Result<ExitCode> run_perplexity(const Args& args) {
   ANEDVD_TRY(const std::string text, read_input(*args.text("--file")));
   ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
   if (options.max_seq == 0) options.max_seq = kUsualWindow;
-  ANEDVD_TRY(const auto runtime,
+  ANEDVD_TRY(auto runtime,
              load_runtime(args.positionals().empty() ? *args.text("--model") : args.positionals()[0], options));
   ANEDVD_TRY(const Tokenizer* tokenizer, runtime->tokenizer());
   std::vector<Token> ids = tokenizer->encode(text, Specials::kAsText);
@@ -68,7 +72,10 @@ Result<ExitCode> run_perplexity(const Args& args) {
   if (ids.size() < size_t(window))
     return fail(ErrorCode::kUsage, "--file: {} tokens, a window takes {}; give a longer text or a smaller --max-seq",
                 with_commas(int64_t(ids.size())), with_commas(window));
-  ANEDVD_TRY(const Tally tally, score(*runtime, *tokenizer, std::move(ids), window));
+  EngineOptions engine_options;
+  engine_options.manual = true;
+  ANEDVD_TRY(const auto engine, Engine::start(std::move(runtime), engine_options));
+  ANEDVD_TRY(const Tally tally, score(*engine, ids, window));
   if (args.given("--json")) {
     const nlohmann::ordered_json json = {
         {"ppl", tally.perplexity()}, {"stderr", tally.standard_error()}, {"tokens", tally.tokens}, {"window", window}};
