@@ -25,6 +25,9 @@ import termios
 import time
 import unittest
 
+# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "tests" / "data"
 PROGRAM = pathlib.Path(os.environ.get("ANEDVD_PROGRAM", ROOT / "build" / "bin" / "anedvd")).resolve()

@@ -27,6 +27,9 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from acceptance_test import DATA, PROGRAM, SECONDS, TINY, needs_model, run
 
+# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PROMPT = b"you> "
 GREEDY = ("--temp", "0")
 SMALL = (TINY, *GREEDY, "-n", "6")

@@ -20,6 +20,9 @@ import unittest
 import zipfile
 from pathlib import Path
 
+# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PROGRAM = os.path.abspath(os.environ.get("ANEDVD_PROGRAM", "build/bin/anedvd"))
 MODEL = b"GGUF" + random.Random(1).randbytes(2_000_000)
 DIGEST = hashlib.sha256(MODEL).hexdigest()

@@ -26,6 +26,9 @@ import threading
 import time
 import unittest
 
+# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 try:
     import openai
 except ImportError:
