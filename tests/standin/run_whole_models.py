@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs whole models through the framework path against the stand-in, and every failure of docs/ane.md#errors in the middle of it.
 
-    python3 tests/standin/run_test.py ANEDVD STANDIN_LIBRARY
+    python3 tests/standin/run_whole_models.py ANEDVD STANDIN_LIBRARY
 
 The answer must be the CPU's whatever fails; what failed must be counted; no program's folder may be left behind, also not by a killed run.
 """
