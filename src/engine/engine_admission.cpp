@@ -1,6 +1,8 @@
 // Who has a place, whose pages are where: the engine's part before a step.
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "engine/engine_core.h"
 
 namespace anedvd {
@@ -17,7 +19,7 @@ int common_prefix(std::span<const Token> a, std::span<const Token> b) {
 void EngineCore::drop_cancelled() {
   for (const auto& job : jobs_)
     if (job->ticket->cancelled()) finish(*job, FinishReason::kCancelled);
-  forget_retired();
+  forget_ended();
 }
 
 // jobs_ is sorted by urgency, so places go to the most urgent.
@@ -55,7 +57,7 @@ bool EngineCore::make_place_for(const Job& job) {
 void EngineCore::take_prefix(Job& job) {
   job.cache.truncate(0);
   job.fed = 0;
-  if (!job.request.reuse || job.request.prompt_logprobs >= 0 || job.request.kind == RequestKind::kEmbedding) return;
+  if (!job.takes_prefix()) return;
   PrefixMatch match = tree_.find(std::span(job.tokens).first(job.tokens.size() - 1));
   for (PageHandle& page : match.pages) job.cache.append_shared(std::move(page));
   job.fed = int(job.cache.handles().size()) * kPageTokens;
@@ -87,7 +89,7 @@ void EngineCore::take_from_disk(Job& job) {
 void EngineCore::find_leader(Job& job) {
   job.leader = 0;
   job.shared_tokens = 0;
-  if (!job.request.reuse || job.request.prompt_logprobs >= 0 || job.request.kind == RequestKind::kEmbedding) return;
+  if (!job.takes_prefix()) return;
   for (const auto& other : jobs_) {
     if (other.get() == &job || other->state != JobState::kRunning || other->leader != 0 || other->answering) continue;
     if (other->ticket->full()) continue;
@@ -150,11 +152,12 @@ void EngineCore::propose(Job& job, StepShape shape) {
   job.drafts = draft_ ? draft_->propose(job.id(), job.tokens, most) : job.lookup.propose(job.tokens, most);
 }
 
-// Whole columns for every part, or fewer parts.
-Result<> EngineCore::reserve(std::vector<Part>& parts) {
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Job& job = *parts[i].job;
-    const int tokens = job.fed + int(parts[i].tokens.size());
+// Whole columns for every part, or fewer parts. A request that fits nowhere fails by itself.
+void EngineCore::reserve(std::vector<Part>& parts) {
+  for (const Part& part : parts) {
+    Job& job = *part.job;
+    if (job.state != JobState::kRunning) continue;  // made room for one before it
+    const int tokens = job.fed + int(part.tokens.size());
     const int64_t missing = pages_for(tokens) - int64_t(job.cache.handles().size());
     if (missing > pool_.pages_left() && !make_room(missing, job)) {
       // Everything that can go is gone: what is left belongs to more urgent ones. It waits.
@@ -162,15 +165,15 @@ Result<> EngineCore::reserve(std::vector<Part>& parts) {
         return other.get() != &job && other->state == JobState::kRunning && !other->cache.handles().empty();
       });
       if (alone)
-        return ::anedvd::fail(ErrorCode::kNoMemory, "cache: {} tokens do not fit into --kv-memory; use a larger one",
-                              tokens);
-      preempt(job);
+        fail(job, Error{ErrorCode::kNoMemory,
+                        fmt::format("cache: {} tokens do not fit into --kv-memory; use a larger one", tokens)});
+      else
+        preempt(job);
+      continue;
     }
-    if (job.state != JobState::kRunning) continue;
-    ANEDVD_TRY_VOID(job.cache.reserve(tokens));
+    if (const auto room = job.cache.reserve(tokens); !room) fail(job, room.error());  // the system itself has none
   }
   std::erase_if(parts, [](const Part& part) { return part.job->state != JobState::kRunning; });
-  return {};
 }
 
 // Cached prefixes first, then sequences less urgent than `keep`, least urgent first.

@@ -63,10 +63,7 @@ bool EngineCore::step() {
   admit();
   follow_leaders();
   const std::vector<Demand> wanted = demands();
-  if (wanted.empty()) {
-    forget_retired();
-    return false;
-  }
+  if (wanted.empty()) return false;
   std::vector<Part> parts;
   for (const Share& share : scheduler_.next(wanted, cost_)) {
     Job& job = *find(share.id);
@@ -75,14 +72,9 @@ bool EngineCore::step() {
     part.tokens.insert(part.tokens.end(), job.drafts.begin(), job.drafts.begin() + share.drafts);
     parts.push_back(std::move(part));
   }
-  if (const auto reserved = reserve(parts); !reserved) {
-    // The system itself has no memory left: the least urgent of the step gives up, and the others try again without it.
-    fail(*parts.back().job, reserved.error());
-    forget_retired();
-    return true;
-  }
+  reserve(parts);
   if (!parts.empty()) run(parts);
-  forget_retired();
+  forget_ended();
   return true;
 }
 
@@ -145,10 +137,11 @@ void EngineCore::advance(Part& part) {
       }
     }
   }
+  // What was read can be taken by others at once, page by page.
+  const bool reads = job.left() > 0 || !job.answering;
+  if (reads && begin / kPageTokens != job.fed / kPageTokens)
+    tree_.insert(std::span(job.tokens).first(size_t(job.fed / kPageTokens * kPageTokens)), job.cache);
   if (job.left() > 0) {
-    // Whole pages can be taken by others at once.
-    if (begin / kPageTokens != job.fed / kPageTokens)
-      tree_.insert(std::span(job.tokens).first(size_t(job.fed / kPageTokens * kPageTokens)), job.cache);
     if (!job.answering && !job.ticket->full()) job.ticket->post(Prefilled{job.fed, job.usage.prompt_tokens});
     return;
   }
@@ -156,7 +149,6 @@ void EngineCore::advance(Part& part) {
     job.answering = true;
     job.first_logits = EngineClock::now();
     job.usage.prefill_s = seconds_between(job.first_step, job.first_logits);
-    tree_.insert(std::span(job.tokens).first(size_t(job.fed / kPageTokens * kPageTokens)), job.cache);
     if (job.request.prompt_logprobs >= 0) job.ticket->post(PromptScored{std::move(job.prompt_records)});
     if (job.request.kind == RequestKind::kEmbedding) {
       Embedded embedded;
@@ -203,11 +195,11 @@ void EngineCore::answer(Part& part) {
 // Draws the next token. False when the answer is over.
 bool EngineCore::take_token(Job& job, std::span<const float> logits) {
   const GenerationRequest& request = job.request;
-  if (request.ignore_end || job.usage.completion_tokens < request.min_tokens) {
+  const bool masked = request.ignore_end || job.usage.completion_tokens < request.min_tokens;
+  if (masked) {
     masked_.assign(logits.begin(), logits.end());
     for (const Token token : end_tokens_) masked_[size_t(token)] = -std::numeric_limits<float>::infinity();
   }
-  const bool masked = request.ignore_end || job.usage.completion_tokens < request.min_tokens;
   const auto drawn = job.sampler.sample(masked ? std::span<const float>(masked_) : logits);
   if (!drawn) {
     fail(job, drawn.error());
@@ -265,14 +257,11 @@ void EngineCore::fail(Job& job, const Error& error) {
 void EngineCore::retire(Job& job) {
   leave_pages(job);
   if (draft_) draft_->forget(job.id());
-  retired_.push_back(job.id());
+  job.state = JobState::kEnded;
 }
 
-void EngineCore::forget_retired() {
-  if (retired_.empty()) return;
-  std::erase_if(
-      jobs_, [&](const auto& job) { return std::find(retired_.begin(), retired_.end(), job->id()) != retired_.end(); });
-  retired_.clear();
+void EngineCore::forget_ended() {
+  std::erase_if(jobs_, [](const auto& job) { return job->state == JobState::kEnded; });
 }
 
 Job* EngineCore::find(uint64_t id) {
@@ -282,7 +271,7 @@ Job* EngineCore::find(uint64_t id) {
 
 void EngineCore::cancel_all() {
   for (const auto& job : jobs_) finish(*job, FinishReason::kCancelled);
-  forget_retired();
+  forget_ended();
 }
 
 int EngineCore::waiting() const {

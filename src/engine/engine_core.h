@@ -61,7 +61,7 @@ class EngineCore {
   bool make_room(int64_t pages, const Job& keep);
   void preempt(Job& job);
   void leave_pages(Job& job);
-  Result<> reserve(std::vector<Part>& parts);
+  void reserve(std::vector<Part>& parts);
 
   // After the step.
   void run(std::vector<Part>& parts);
@@ -72,7 +72,7 @@ class EngineCore {
   void finish(Job& job, FinishReason reason);
   void fail(Job& job, const Error& error);
   void retire(Job& job);
-  void forget_retired();
+  void forget_ended();
   Job* find(uint64_t id);
 
   Runtime& runtime_;
@@ -87,7 +87,6 @@ class EngineCore {
   std::vector<Token> end_tokens_;
   std::vector<float> masked_;               // logits without end tokens
   std::vector<std::unique_ptr<Job>> jobs_;  // most urgent first
-  std::vector<uint64_t> retired_;
   EngineStatistics statistics_;
 };
 

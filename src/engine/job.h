@@ -19,6 +19,7 @@ enum class JobState {
   kWaiting,  // for a place; may have had one before
   kRunning,
   kParked,  // its place was taken by a more urgent one; keeps its cache
+  kEnded,   // its last event was posted; it goes before the next step
 };
 
 struct Job {
@@ -40,6 +41,11 @@ struct Job {
   bool more_urgent_than(const Job& other) const {
     if (request.priority != other.request.priority) return request.priority == Priority::kInteractive;
     return id() < other.id();
+  }
+
+  // Whether it may begin with pages that others computed: those have no logits and no hidden states.
+  bool takes_prefix() const {
+    return request.reuse && request.prompt_logprobs < 0 && request.kind == RequestKind::kGenerate;
   }
 
   const GenerationRequest request;

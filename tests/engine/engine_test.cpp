@@ -328,6 +328,37 @@ TEST(Engine, AnInteractiveRequestTakesABackgroundOnesPlace) {
   EXPECT_EQ(second.ids.size(), 40u);
 }
 
+TEST(Engine, WhatDoesNotFitIntoTheCacheFailsAloneAndTakesNobodyAlong) {
+  EngineOptions options;
+  options.manual = true;
+  const auto layout_of = Runtime::load(kModel, {.threads = 1});
+  options.kv_memory = 6 * uint64_t((*layout_of)->layout().page_bytes());  // 96 tokens
+  const auto engine = start(options, 64);
+  std::mt19937 random(8);
+  const int vocab = engine->runtime().spec().vocab;
+  GenerationRequest request;
+  request.max_tokens = 3;
+  request.ignore_end = true;
+  request.prompt = random_tokens(random, 20, vocab);
+  const auto before = *engine->submit(request);
+  request.prompt = random_tokens(random, 200, vocab);
+  const auto large = *engine->submit(request);
+  request.prompt =
+      random_tokens(random, 5, vocab);  // streams when the large one fails, and lost its pages to it just then
+  request.max_tokens = 30;
+  const auto behind = *engine->submit(request);
+  std::map<const Ticket*, Answer> answers;
+  for (int step = 0; step < 200; ++step) {
+    engine->step();
+    for (const auto& ticket : {before, large, behind}) collect(*ticket, answers[ticket.get()]);
+  }
+  EXPECT_EQ(answers[before.get()].ids.size(), 3u);
+  EXPECT_EQ(answers[behind.get()].ids.size(), 30u);
+  ASSERT_TRUE(answers[large.get()].error);
+  EXPECT_EQ(answers[large.get()].error->code, ErrorCode::kNoMemory);
+  EXPECT_EQ(engine->statistics().running + engine->statistics().waiting, 0);
+}
+
 TEST(Engine, RefusesWhatCannotBeServed) {
   EngineOptions options;
   options.manual = true;
