@@ -37,15 +37,7 @@ std::vector<OptionSpec> runtime_options() {
        .low = 1,
        .high = 1 << 30,
        .example = "2048"},
-      {.name = "--threads",
-       .alias = "-t",
-       .group = OptionGroup::kDevice,
-       .kind = OptionKind::kInteger,
-       .value = "N",
-       .help = "worker threads [physical cores]",
-       .low = 1,
-       .high = 1024,
-       .example = "4"},
+      threads_option(),
       {.name = "--exact",
        .group = OptionGroup::kDevice,
        .help = "fp32 activations, plain loops: slow, the reference",
@@ -148,6 +140,30 @@ std::vector<OptionSpec> quant_option() {
            .value = "TYPE",
            .help = "quantise plain floats at load: q8_0, q4_0, q4_k …",
            .example = "q8_0"}};
+}
+
+OptionSpec threads_option() {
+  return {.name = "--threads",
+          .alias = "-t",
+          .group = OptionGroup::kDevice,
+          .kind = OptionKind::kInteger,
+          .value = "N",
+          .help = "worker threads [physical cores]",
+          .low = 1,
+          .high = 1024,
+          .example = "4"};
+}
+
+OptionSpec reps_option() {
+  return {.name = "--reps",
+          .group = OptionGroup::kMeasure,
+          .kind = OptionKind::kInteger,
+          .value = "N",
+          .help = "repetitions; the median counts",
+          .fallback = "5",
+          .low = 1,
+          .high = 10000,
+          .example = "5"};
 }
 
 std::vector<OptionSpec> json_option() {

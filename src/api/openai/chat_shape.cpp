@@ -59,15 +59,7 @@ class ChatShaper : public Shaper {
   }
 
   void end(const Generation& generation, std::string& out) override {
-    if (shape_.include_usage || generation.trace) {
-      Json chunk = base(generation, "chat.completion.chunk");
-      chunk["choices"] = Json::array();
-      chunk["usage"] = usage_json(generation);
-      chunk["timings"] = timings_json(generation);
-      if (generation.trace) chunk["anedvd_trace"] = *generation.trace;
-      append_event(out, {}, json_text(chunk));
-    }
-    append_event(out, {}, "[DONE]");
+    append_openai_end(out, generation, shape_.include_usage, base(generation, "chat.completion.chunk"));
   }
 
   void failed(const Generation&, const ApiError& error, std::string& out) override {

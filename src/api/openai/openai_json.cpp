@@ -89,6 +89,17 @@ std::string system_fingerprint(const Generation& generation) {
   return fmt::format("anedvd-{}-{}", generation.version, generation.model->device());
 }
 
+void append_openai_end(std::string& out, const Generation& generation, bool with_usage, Json chunk) {
+  if (with_usage || generation.trace) {
+    chunk["choices"] = Json::array();
+    chunk["usage"] = usage_json(generation);
+    chunk["timings"] = timings_json(generation);
+    if (generation.trace) chunk["anedvd_trace"] = *generation.trace;
+    append_event(out, {}, json_text(chunk));
+  }
+  append_event(out, {}, "[DONE]");
+}
+
 void append_openai_failure(std::string& out, const ApiError& error) {
   append_event(out, {}, error_json(error, ApiDialect::kOpenAi, {}));
   append_event(out, {}, "[DONE]");

@@ -27,6 +27,9 @@ std::string token_text(const Tokenizer& tokenizer, Token token);
 // "anedvd-0.1.0-cpu"
 std::string system_fingerprint(const Generation& generation);
 
+// [DONE], and before it, if it was asked for, `chunk` with usage and without choices.
+void append_openai_end(std::string& out, const Generation& generation, bool with_usage, nlohmann::ordered_json chunk);
+
 // {"error": …} and [DONE]: how a stream that has begun ends badly.
 void append_openai_failure(std::string& out, const ApiError& error);
 

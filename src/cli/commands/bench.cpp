@@ -247,7 +247,7 @@ Command bench_command() {
                              .low = 1,
                              .high = 1024,
                              .example = "8"},
-                            count_option("--reps", "repetitions; the median counts", "5", 1, 10000)},
+                            reps_option()},
                            json_option(),
                            runtime_options()}),
           .run = run_bench};

@@ -121,16 +121,7 @@ Command quantize_command() {
           .max_arguments = 3,
           .examples = {"anedvd quantize model-F16.gguf model-Q4_K_M.gguf Q4_K_M",
                        "anedvd quantize Llama-3.2-1B-Instruct/ llama-Q8_0.gguf Q8_0"},
-          .options = join({{{.name = "--threads",
-                             .alias = "-t",
-                             .group = OptionGroup::kDevice,
-                             .kind = OptionKind::kInteger,
-                             .value = "N",
-                             .help = "worker threads [physical cores]",
-                             .low = 1,
-                             .high = 1024,
-                             .example = "4"}},
-                           json_option()}),
+          .options = join({{threads_option()}, json_option()}),
           .run = run_quantize};
 }
 

@@ -95,9 +95,8 @@ Result<RuntimeOptions> runtime_options_of(const Args& args) {
   return options;
 }
 
-Result<GenerationRequest> request_of(const Args& args) {
-  GenerationRequest request;
-  SamplingParams& sampling = request.sampling;
+SamplingParams sampling_of(const Args& args) {
+  SamplingParams sampling;
   sampling.temperature = float(*args.number("--temp"));
   sampling.top_k = int(*args.integer("--top-k"));
   sampling.top_p = float(*args.number("--top-p"));
@@ -105,6 +104,13 @@ Result<GenerationRequest> request_of(const Args& args) {
   sampling.repeat_penalty = float(*args.number("--repeat-penalty"));
   sampling.presence_penalty = float(*args.number("--presence-penalty"));
   sampling.frequency_penalty = float(*args.number("--frequency-penalty"));
+  return sampling;
+}
+
+Result<GenerationRequest> request_of(const Args& args) {
+  GenerationRequest request;
+  request.sampling = sampling_of(args);
+  SamplingParams& sampling = request.sampling;
   if (const auto seed = args.integer("--seed")) sampling.seed = uint64_t(*seed);
   for (const std::string& text : args.texts("--logit-bias")) {
     ANEDVD_TRY(const auto bias, parse_bias(text));

@@ -24,6 +24,9 @@ Result<RunWords> read_run_words(const Args& args);
 // --threads --max-seq --chunk --exact --rope-…; checks --device.
 Result<RuntimeOptions> runtime_options_of(const Args& args);
 
+// --temp to --frequency-penalty.
+SamplingParams sampling_of(const Args& args);
+
 // Sampling, --stop and --max-tokens; the prompt is still empty.
 Result<GenerationRequest> request_of(const Args& args);
 

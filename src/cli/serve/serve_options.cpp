@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/words.h"
+#include "cli/commands/run_session.h"
 #include "cli/devices.h"
 #include "cli/engine_options.h"
 #include "cli/option_groups.h"
@@ -375,14 +376,7 @@ Result<ServeSettings> serve_settings(const Args& args) {
   defaults.max_n = int(*args.integer("--max-n"));
   defaults.truncate = *args.text("--on-overflow") == "truncate";
   defaults.split_reasoning = *args.text("--reasoning-format") != "none";
-  SamplingParams& sampling = defaults.sampling;
-  sampling.temperature = float(*args.number("--temp"));
-  sampling.top_k = int(*args.integer("--top-k"));
-  sampling.top_p = float(*args.number("--top-p"));
-  sampling.min_p = float(*args.number("--min-p"));
-  sampling.repeat_penalty = float(*args.number("--repeat-penalty"));
-  sampling.presence_penalty = float(*args.number("--presence-penalty"));
-  sampling.frequency_penalty = float(*args.number("--frequency-penalty"));
+  defaults.sampling = sampling_of(args);
 
   settings.engine.parallel = service.parallel;
   settings.engine.queue = service.no_queue ? 0 : int(*args.integer("--queue"));

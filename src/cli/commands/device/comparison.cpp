@@ -80,6 +80,17 @@ Result<std::vector<std::vector<Token>>> comparison_prompts(const Args& args, Run
   return prompts;
 }
 
+OptionSpec first_layers_option(std::string_view name) {
+  return {.name = name,
+          .group = OptionGroup::kMeasure,
+          .kind = OptionKind::kInteger,
+          .value = "N",
+          .help = "only the first N layers, then the head [all]",
+          .low = 1,
+          .high = 10000,
+          .example = "4"};
+}
+
 std::vector<OptionSpec> comparison_options() {
   return join({model_option(),
                {{.name = "--prompt",

@@ -22,6 +22,9 @@ Result<Comparison> load_comparison(const Args& args, int layers);
 // --prompt as ids, or 32 short texts; for a model whose tokenizer is not there, 32 rows of ids that are always the same.
 Result<std::vector<std::vector<Token>>> comparison_prompts(const Args& args, Runtime& runtime);
 
+// NAME N: only the first N layers. Each command has its own name for it.
+OptionSpec first_layers_option(std::string_view name);
+
 // --model, --prompt, --json and what loading takes.
 std::vector<OptionSpec> comparison_options();
 

@@ -50,15 +50,7 @@ Command layers_command() {
           .arguments = "[MODEL]",
           .max_arguments = 1,
           .examples = {"anedvd layers smollm2", "anedvd layers smollm2 --upto 4 --device sim"},
-          .options = join({comparison_options(),
-                           {{.name = "--upto",
-                             .group = OptionGroup::kMeasure,
-                             .kind = OptionKind::kInteger,
-                             .value = "N",
-                             .help = "only the first N layers, then the head [all]",
-                             .low = 1,
-                             .high = 10000,
-                             .example = "4"}}}),
+          .options = join({comparison_options(), {first_layers_option("--upto")}}),
           .run = run_layers};
 }
 

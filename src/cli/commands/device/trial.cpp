@@ -32,15 +32,7 @@ std::vector<OptionSpec> trial_options(std::string_view size) {
                  .low = 1,
                  .high = 65536,
                  .example = "1024"},
-                {.name = "--reps",
-                 .group = OptionGroup::kMeasure,
-                 .kind = OptionKind::kInteger,
-                 .value = "N",
-                 .help = "repetitions; the median counts",
-                 .fallback = "5",
-                 .low = 1,
-                 .high = 10000,
-                 .example = "5"}},
+                reps_option()},
                json_option(),
                runtime_options()});
 }

@@ -169,15 +169,7 @@ Command verify_command() {
           .arguments = "[MODEL]",
           .max_arguments = 1,
           .examples = {"anedvd verify smollm2", "anedvd verify smollm2 --device sim --json > certificate.json"},
-          .options = join({comparison_options(),
-                           {{.name = "--layers",
-                             .group = OptionGroup::kMeasure,
-                             .kind = OptionKind::kInteger,
-                             .value = "N",
-                             .help = "only the first N layers, then the head [all]",
-                             .low = 1,
-                             .high = 10000,
-                             .example = "4"}}}),
+          .options = join({comparison_options(), {first_layers_option("--layers")}}),
           .run = run_verify};
 }
 
