@@ -193,11 +193,15 @@ class Browser:
 
     def ask(self, text: str):
         box = self.named("Message")
+        before = len(self.questions())
         box.send_keys(text)
         box.send_keys(Keys.ENTER)
+        self.until("return document.querySelectorAll('article.you').length > arguments[0]", before, seconds=10)
 
     def wait_answered(self, seconds=60):
-        self.until("return !document.getElementById('send').hidden && document.querySelector('article.answer .bar')", seconds=seconds)
+        """Until the last message has its whole answer. Every question counts: right after sending, the page may still show the state before."""
+        self.until("""const last = [...document.querySelectorAll('article.you, article.answer')].at(-1);
+            return !document.getElementById('send').hidden && last?.matches('.answer') && last.querySelector('.bar')""", seconds=seconds)
 
     def answers(self) -> list[str]:
         return self.js("return [...document.querySelectorAll('article.answer > .body')].map(e => e.textContent)")

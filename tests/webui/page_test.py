@@ -158,12 +158,26 @@ class PageTest(PageCase):
     def test_30_ten_thousand_tokens_stay_quick(self):
         page, server = self.browser(), self.scripted()
         page.open(server.url)
+        # A ratio, for a busy machine is slow at both: four times the text in four times the time is linear, sixteen times would be quadratic.
         for kind, piece in (("lines", "word of text\n\n"), ("one line", "word of text "), ("no blanks", "词语"), ("open marks", "**x*y`[")):
-            took = page.js("""const box = document.createElement('div'); document.getElementById('log').append(box); const md = new Markdown(box); let worst = 0; const start = performance.now();
-                for (let i = 0; i < 1000; ++i) { const t = performance.now(); md.write(arguments[0].repeat(10)); worst = Math.max(worst, performance.now() - t); }
-                md.end(); box.remove(); return [performance.now() - start, worst]""", piece)
+            took = page.js("""const write = times => { const box = document.createElement('div'); document.getElementById('log').append(box); const md = new Markdown(box), start = performance.now();
+                for (let i = 0; i < times; ++i) md.write(arguments[0].repeat(10));
+                md.end(); box.remove(); return performance.now() - start; };
+                write(50);
+                return [Math.min(write(250), write(250), write(250)), write(1000)]""", piece)
             with self.subTest(kind, milliseconds=took):
-                self.assertLess(took[0], 10000)
+                self.assertLess(took[1], max(9 * took[0], 500))
+
+    def test_30_the_first_letter_gives_the_direction(self):
+        page, server = self.browser(), self.scripted()
+        page.open(server.url)
+        found = page.js(r"""const box = document.createElement('div'); document.getElementById('log').append(box); const md = new Markdown(box);
+            for (const piece of ['1. ', '`a` ', 'שלום\n', '2. two\n', '\nplain\n\n', '> مرحبا\n\n', '## 12 ', 'heading\n', '42\n']) md.write(piece);
+            md.end(); const all = [...box.querySelectorAll('ol, li, p, blockquote, h4')].map(e => [e.tagName, e.dir, getComputedStyle(e).direction]); box.remove(); return all""")
+        shown = [(tag, direction) for tag, _, direction in found]
+        self.assertEqual([one for one in shown if one[0] in ("OL", "BLOCKQUOTE", "H4")], [("OL", "rtl"), ("BLOCKQUOTE", "rtl"), ("H4", "ltr")], found)
+        self.assertEqual([direction for tag, direction in shown if tag == "LI"], ["rtl", "ltr"], found)
+        self.assertEqual([direction for tag, direction in shown if tag == "P"][-1], "ltr", found)
 
     def test_31_nothing_scrolls_sideways_at_320(self):
         server, page = self.scripted("a" * 300, "\n\n```\n" + "x" * 200 + "\n```\n\n", "|a|b|c|\n|-|-|-|\n|" + "y" * 90 + "|b|c|\n"), self.browser(500, 700)
