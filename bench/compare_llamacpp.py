@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Measures anedvd beside llama.cpp on the same GGUF files, interleaved, and prints the ratios.
 
-    python3 bench/compare_llamacpp.py ANEDVD_BINARY LLAMA_BIN_FOLDER MODEL.gguf [MODEL.gguf …] [--threads 1,2] [--rounds 5] [--markdown FILE] [--quick]
+    python3 bench/compare_llamacpp.py ANEDVD_BINARY LLAMA_BIN_FOLDER MODEL.gguf [MODEL.gguf …] [--threads 1,2] [--rounds 5] [--json FILE] [--quick]
+
+bench/build_llamacpp.py builds the second and prints its folder; bench/performance_page.py puts the file of --json into docs/performance.md.
 
 Each cell runs anedvd and llama.cpp in turn, A B, B A, A B …, one process a measurement. A ratio is anedvd's speed over llama.cpp's (above 1: anedvd is
 faster), from the best of each side; the spread is that of the ratios pair by pair. llama.cpp gets its better flash-attention setting in every cell and
 huge pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1). Besides speed: time to the first token and peak memory of whole processes.
+`N answers` is N sequences at the same time, all their tokens together. Beside every model stand the limits of the same minute (bench --limits).
 Nothing else should run meanwhile.
 """
 
@@ -28,6 +31,7 @@ CELLS = [  # name, prompt tokens, generated tokens, depth
     ("prompt 128", 128, 0, 0),
     ("prompt 512", 512, 0, 0),
 ]
+BATCHES = (2, 4, 8, 16)
 QUICK = {"answer", "answer at depth 512", "prompt 128", "prompt 512"}
 PEER_ENVIRONMENT = dict(os.environ, GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
 
@@ -53,6 +57,21 @@ def theirs(args, model, threads, prompt, generated, depth, flash):
     return max(result["samples_ts"])
 
 
+def ours_together(args, model, threads, answers):
+    command = [args.anedvd, "bench", "--model", model, "--parallel", answers, "--prompt-tokens", 32, "--gen-tokens", 48, "--reps", 3, "--threads", threads,
+               "--json", "--quiet"]
+    return max(run_json([str(word) for word in command])["tg_tok_s_all"])
+
+
+def theirs_together(args, model, threads, answers):
+    command = [args.llama / "llama-batched-bench", "-m", model, "-npp", 32, "-ntg", 48, "-npl", answers, "-c", answers * 128, "-t", threads, "--output-format", "jsonl"]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=PEER_ENVIRONMENT, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        sys.exit(f"llama-batched-bench: {done.stderr[-500:]}")
+    return json.loads(lines[-1])["speed_tg"]
+
+
 def pairs(args, first, second):
     """Both sides in turn, the order changing from round to round."""
     a, b = [], []
@@ -65,8 +84,16 @@ def pairs(args, first, second):
 def speed_cell(args, model, threads, cell):
     name, prompt, generated, depth = cell
     flash = max((0, 1), key=lambda f: theirs(args, model, threads, prompt, generated, depth, f))
-    a, b = pairs(args, lambda: ours(args, model, threads, prompt, generated, depth),
-                 lambda: theirs(args, model, threads, prompt, generated, depth, flash))
+    return rated(name, *pairs(args, lambda: ours(args, model, threads, prompt, generated, depth),
+                              lambda: theirs(args, model, threads, prompt, generated, depth, flash)))
+
+
+def batch_cell(args, model, threads, answers):
+    return rated(f"{answers} answers", *pairs(args, lambda: ours_together(args, model, threads, answers),
+                                              lambda: theirs_together(args, model, threads, answers)))
+
+
+def rated(name, a, b):
     ratios = [x / y for x, y in zip(a, b)]
     return {"cell": name, "unit": "tok/s", "ours": max(a), "peer": max(b), "ratio": max(a) / max(b), "low": min(ratios), "high": max(ratios),
             "median": statistics.median(ratios)}
@@ -115,22 +142,27 @@ def main():
     parser.add_argument("models", nargs="+")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
-    lines = [f"Processor: {processor()}, {os.cpu_count()} visible. {args.rounds} rounds a cell.", "",
-             "| model | threads | cell | anedvd | llama.cpp | ratio | pair by pair |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    print("\n".join(lines))
+    found = {"processor": processor(), "cores": os.cpu_count(), "rounds": args.rounds, "date": time.strftime("%Y-%m-%d"), "rows": []}
+    print(f"Processor: {found['processor']}, {found['cores']} visible. {args.rounds} rounds a cell.\n")
+    print("| model | threads | cell | anedvd | llama.cpp | ratio | pair by pair |\n| --- | --- | --- | --- | --- | --- | --- |")
     for model in args.models:
         for threads in map(int, args.threads.split(",")):
-            cells = [speed_cell(args, model, threads, cell) for cell in CELLS if not args.quick or cell[0] in QUICK]
-            for c in cells + process_cells(args, model, threads):
-                line = (f"| {Path(model).stem} | {threads} | {c['cell']} | {c['ours']:,.3g} {c['unit']} | {c['peer']:,.3g} {c['unit']} | "
-                        f"{c['ratio']:.2f} | {c['low']:.2f}–{c['high']:.2f} |")
-                lines.append(line)
-                print(line, flush=True)
-    if args.markdown:
-        args.markdown.write_text("\n".join(lines) + "\n")
+            jobs = [lambda cell=cell: [speed_cell(args, model, threads, cell)] for cell in CELLS if not args.quick or cell[0] in QUICK]
+            jobs += [lambda n=n: [batch_cell(args, model, threads, n)] for n in BATCHES if not args.quick]
+            jobs.append(lambda: process_cells(args, model, threads))
+            for job in jobs:
+                for c in job():
+                    print(f"| {Path(model).stem} | {threads} | {c['cell']} | {c['ours']:,.3g} {c['unit']} | {c['peer']:,.3g} {c['unit']} | {c['ratio']:.2f} | "
+                          f"{c['low']:.2f}–{c['high']:.2f} |", flush=True)
+                    found["rows"].append({"model": Path(model).stem, "threads": threads, **c})
+            limits = run_json([str(word) for word in (args.anedvd, "bench", "--model", model, "--threads", threads, "--reps", 3, "--limits", "--json", "--quiet")])["limits"]
+            print(f"| {Path(model).stem} | {threads} | limits | {limits} | | | |", flush=True)
+            found["rows"].append({"model": Path(model).stem, "threads": threads, "cell": "limits", **limits})
+            if args.json:  # after each model: a run that is cut short keeps what it has
+                args.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -188,6 +188,7 @@ void AneExecutable::keep_wanted_columns() {
 }
 
 Result<> AneExecutable::run_host_ops(std::span<const int> ops, const HostStep& step) {
+  const TraceSpan span(trace_, 0, op_name(plan_.ops[size_t(ops[0])].kind), "host", int(step.columns.size()));
   const auto start = std::chrono::steady_clock::now();
   ANEDVD_TRY_VOID(host_.run(ops, step, values_));
   const uint64_t time = nanoseconds_since(start);
@@ -203,6 +204,12 @@ Result<> AneExecutable::run_on_host(const ProgramSpec& spec, const HostStep& ste
 }
 
 Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
+  // Named by its first weight, as the phases of the CPU are.
+  std::string_view name = "program";
+  for (const int op : part.spec.ops)
+    if (const WeightId weight = plan_.ops[size_t(op)].weight; weight >= 0 && name == "program")
+      name = plan_.weights[size_t(weight)].tensor;
+  const TraceSpan span(trace_, 0, name, "program", int(step.columns.size()));
   for (int attempt = 1;; ++attempt) {
     const auto start = std::chrono::steady_clock::now();
     const auto done = part.program->run(values_, int(step.columns.size()), plan_, device_.options().patience,
@@ -236,6 +243,7 @@ Result<> AneExecutable::run(std::span<const Slice> slices) {
   ++statistics_.all.steps;
   statistics_.all.columns += int64_t(columns_.size());
   const bool is_single = columns_.size() == 1;
+  const TraceSpan span(trace_, 0, "step", "step", int(columns_.size()));
   ANEDVD_TRY_VOID(run_parts(slices));
   if (is_single) statistics_.single += statistics_.all - before;
   return {};

@@ -46,6 +46,7 @@ class AneExecutable : public Executable {
   int max_columns() const override { return device_.options().width; }
   Result<> run(std::span<const Slice> slices) override;
   std::span<const float> logits(int i) const override;
+  void record(Trace* trace) override { trace_ = trace; }
 
   const std::vector<AnePart>& parts() const { return parts_; }
   const AneStatistics& statistics() const { return statistics_; }
@@ -80,6 +81,7 @@ class AneExecutable : public Executable {
   std::vector<int> host_run_;  // neighbouring host steps
   AneStatistics statistics_;
   PartObserver observer_;
+  Trace* trace_ = nullptr;
 };
 
 }  // namespace anedvd

@@ -18,6 +18,7 @@ class AneModel : public Executable {
   int max_columns() const override { return executable_->max_columns(); }
   Result<> run(std::span<const Slice> slices) override { return executable_->run(slices); }
   std::span<const float> logits(int i) const override { return executable_->logits(i); }
+  void record(Trace* trace) override { executable_->record(trace); }
 
   AneExecutable& executable() { return *executable_; }
   const AneExecutable& executable() const { return *executable_; }

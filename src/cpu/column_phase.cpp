@@ -66,8 +66,8 @@ void run_columns(StepState& state, const Mode& mode, const ColumnPhase& phase, i
     const int64_t dim = state.plan->values[size_t(phase.quantized)].dim;
     if (dim % kBlock != 0) continue;  // only linears that read floats take such an input
     const int64_t blocks = dim / kBlock;
-    state.kernels->quantize(row_of(state, mode, phase.quantized, thread, column), dim, set.q + column * dim,
-                            set.scale + column * blocks, set.sum + column * blocks * 2);
+    state.kernels->quantize(row_of(state, mode, phase.quantized, thread, column), dim, set.input.q + column * dim,
+                            set.input.scale + column * blocks * 2, set.input.sum + column * blocks * 2);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu/kernels/select.h"
+#include "cpu/pack.h"
 #include "cpu/step_state.h"
 
 namespace anedvd {
@@ -21,6 +22,10 @@ class CpuExecutable : public Executable {
     find_head_input();
     ANEDVD_TRY(state_.kernels, select_kernels());
     ANEDVD_TRY(state_.weights, Weights::find(plan_, find, exact));
+    quantise_in_gates(state_.lowered, plan_, [this](int op) {
+      const std::optional<PackFormat>& format = state_.weights.linear(op).format;
+      return format && !reads_floats(*format);
+    });
     ANEDVD_TRY_VOID(state_.weights.pack(state_.lowered.phases, pool_));
     for (const PlanMoe& moe : plan_.moes) {
       ANEDVD_TRY(ExpertWeights experts, ExpertWeights::load(plan_, moe, find, exact, pool_.threads()));
@@ -34,6 +39,7 @@ class CpuExecutable : public Executable {
       state_.own.push_back(std::move(own));
     }
     reserve_scratch(state_, pool_.threads(), max_columns_);
+    for (const Phase& phase : state_.lowered.phases) phase_names_.push_back(name_of(phase));
     return {};
   }
 
@@ -42,6 +48,7 @@ class CpuExecutable : public Executable {
 
   Result<> run(std::span<const Slice> slices) override {
     take(slices);
+    const TraceSpan span(trace_, 0, "step", "step", int(state_.columns.size()));
     pool_.run([this](int thread) { step(thread); });
     const int wanted = int(state_.wanted.size());
     const Mode tail{wanted, wanted <= kRedundantColumns, true};
@@ -58,7 +65,29 @@ class CpuExecutable : public Executable {
     return {hidden_ + int64_t(i) * row_stride(state_, head_input_), size_t(plan_.values[size_t(head_input_)].dim)};
   }
 
+  void record(Trace* trace) override { trace_ = trace; }
+  int trace_threads() const override { return pool_.threads(); }
+
  private:
+  // For traces: what a phase does and the first of its weights.
+  std::string name_of(const Phase& phase) const {
+    const auto weight = [&](int op) {
+      const WeightId id = plan_.ops[size_t(op)].weight;
+      return id < 0 ? std::string() : " " + plan_.weights[size_t(id)].tensor;
+    };
+    if (const auto* linear = std::get_if<LinearPhase>(&phase))
+      return (linear->gated ? "gate and up" : "linear") + weight(linear->linears[0]);
+    if (std::holds_alternative<AttentionPhase>(phase)) return "attention";
+    if (std::holds_alternative<ConvPhase>(phase)) return "short convolution";
+    if (std::holds_alternative<MoePhase>(phase)) return "experts";
+    return "columns";
+  }
+
+  void wait(int thread, int columns) {
+    const TraceSpan span(trace_, thread, "wait", "wait", columns);
+    pool_.barrier();
+  }
+
   // What the last linear reads stays where it is unless a step behind it has the same buffer.
   void find_head_input() {
     size_t head = plan_.ops.size();
@@ -108,28 +137,34 @@ class CpuExecutable : public Executable {
         enter_tail(mode, attended, thread);
         attended = nullptr;
       }
+      const auto traced = [&](const char* kind, auto&& work) {
+        const TraceSpan span(trace_, thread, phase_names_[i], kind, mode.columns);
+        work();
+      };
       if (const auto* columns = std::get_if<ColumnPhase>(&phase)) {
-        if (attended != nullptr)
-          for (int c = 0; c < mode.columns; ++c) merge_attention(state_, mode, *attended, thread, c);
-        attended = nullptr;
-        run_columns(state_, mode, *columns, thread, threads);
+        traced("columns", [&] {
+          if (attended != nullptr)
+            for (int c = 0; c < mode.columns; ++c) merge_attention(state_, mode, *attended, thread, c);
+          attended = nullptr;
+          run_columns(state_, mode, *columns, thread, threads);
+        });
         const bool before_attention = i + 1 < state_.lowered.phases.size() &&
                                       std::holds_alternative<AttentionPhase>(state_.lowered.phases[i + 1]);
         // Attention appends with the same split of columns and has its own barrier.
-        if (!mode.narrow && !before_attention) pool_.barrier();
+        if (!mode.narrow && !before_attention) wait(thread, mode.columns);
       } else if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
-        run_linear(state_, mode, *linear, thread);
-        pool_.barrier();
+        traced("linear", [&] { run_linear(state_, mode, *linear, thread); });
+        wait(thread, mode.columns);
       } else if (const auto* conv = std::get_if<ConvPhase>(&phase)) {
-        run_conv(state_, mode, plan_.ops[size_t(conv->op)], thread, threads);
-        pool_.barrier();
+        traced("convolution", [&] { run_conv(state_, mode, plan_.ops[size_t(conv->op)], thread, threads); });
+        wait(thread, mode.columns);
       } else if (const auto* moe = std::get_if<MoePhase>(&phase)) {
-        run_moe(state_, mode, plan_.ops[size_t(moe->op)], thread, pool_);
-        pool_.barrier();
+        traced("experts", [&] { run_moe(state_, mode, plan_.ops[size_t(moe->op)], thread, pool_); });
+        wait(thread, mode.columns);
       } else {
         const Op& op = plan_.ops[size_t(std::get<AttentionPhase>(phase).op)];
-        run_attention(state_, mode, op, thread, pool_);
-        pool_.barrier();
+        traced("attention", [&] { run_attention(state_, mode, op, thread, pool_); });
+        wait(thread, mode.columns);
         if (mode.narrow) attended = &op;
       }
     }
@@ -170,6 +205,8 @@ class CpuExecutable : public Executable {
   StepState state_;
   ValueId head_input_ = -1;  // the last linear's; −1: a later step writes over it
   const float* hidden_ = nullptr;
+  Trace* trace_ = nullptr;
+  std::vector<std::string> phase_names_;  // by phase
 };
 
 }  // namespace

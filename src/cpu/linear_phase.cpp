@@ -12,7 +12,9 @@ class LinearRunner {
         mode_(mode),
         phase_(phase),
         thread_(thread),
-        set_(mode.narrow ? state.own[size_t(thread)] : state.shared),
+        input_(phase.reads_inner ? state.shared.inner
+               : mode.narrow     ? state.own[size_t(thread)].input
+                                 : state.shared.input),
         dim_(state.plan->values[size_t(phase.input)].dim) {}
 
   void run() {
@@ -56,10 +58,23 @@ class LinearRunner {
         } else {
           state_.kernels->gelu(g, count * kLanes, g);
         }
-        state_.kernels->mul(g, up_out + c * stride, count * kLanes,
-                            out + c * out_stride + int64_t(range.first + p) * kLanes);
+        const int64_t first = int64_t(range.first + p) * kLanes;
+        if (phase_.quantises) {
+          state_.kernels->mul(g, up_out + c * stride, count * kLanes, g);
+          quantise(g, c, first);
+        } else {
+          state_.kernels->mul(g, up_out + c * stride, count * kLanes, out + c * out_stride + first);
+        }
       }
     }
+  }
+
+  // One block of a gate's output: kGatePanels panels, for the ranges of such a phase are whole blocks.
+  void quantise(const float* block, int column, int64_t first) {
+    static_assert(kGatePanels * kLanes == kBlock);
+    const int64_t dim = state_.plan->values[size_t(phase_.outputs[0])].dim, at = (column * dim + first) / kBlock;
+    const QuantisedRows& inner = state_.shared.inner;
+    state_.kernels->quantize(block, kBlock, inner.q + at * kBlock, inner.scale + 2 * at, inner.sum + 2 * at);
   }
 
   // Panels p … p + count − 1 of the thread's range, all columns, into out[column · stride].
@@ -74,9 +89,9 @@ class LinearRunner {
     args.panel_count = count;
     args.inputs = dim_;
     args.blocks = dim_ / kBlock;
-    args.q = set_.q;
-    args.scale = set_.scale;
-    args.sum = set_.sum;
+    args.q = input_.q;
+    args.scale = input_.scale;
+    args.sum = input_.sum;
     args.x = row_of(state_, mode_, phase_.input, thread_, 0);
     args.x_stride = row_stride(state_, phase_.input);
     args.columns = mode_.columns;
@@ -121,7 +136,7 @@ class LinearRunner {
   const Mode& mode_;
   const LinearPhase& phase_;
   const int thread_;
-  BufferSet& set_;
+  const QuantisedRows& input_;
   const int dim_;
 };
 

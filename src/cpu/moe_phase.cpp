@@ -154,9 +154,9 @@ class MoeRunner {
     if (column_of(count - 1) - first == count - 1) {  // neighbours already
       batch.x = row(first);
       batch.x_stride = row_stride(state_, op_.in[0]);
-      batch.q = set_.q + first * dim;
-      batch.scale = set_.scale + first * blocks;
-      batch.sum = set_.sum + first * blocks * 2;
+      batch.q = set_.input.q + first * dim;
+      batch.scale = set_.input.scale + first * blocks * 2;
+      batch.sum = set_.input.sum + first * blocks * 2;
       return batch;
     }
     if (!reads_int8(gate) || !reads_int8(up)) {
@@ -168,13 +168,14 @@ class MoeRunner {
     }
     if (!reads_int8(gate) && !reads_int8(up)) return batch;
     own_.q.resize(std::max(own_.q.size(), size_t(count * dim)));
-    own_.scale.resize(std::max(own_.scale.size(), size_t(count * blocks)));
+    own_.scale.resize(std::max(own_.scale.size(), size_t(count * blocks * 2)));
     own_.sum.resize(std::max(own_.sum.size(), size_t(count * blocks * 2)));
     for (int i = 0; i < count; ++i) {
       const int column = column_of(i);
-      std::memcpy(own_.q.data() + i * dim, set_.q + column * dim, size_t(dim));
-      std::memcpy(own_.scale.data() + i * blocks, set_.scale + column * blocks, size_t(blocks) * sizeof(float));
-      std::memcpy(own_.sum.data() + i * blocks * 2, set_.sum + column * blocks * 2,
+      std::memcpy(own_.q.data() + i * dim, set_.input.q + column * dim, size_t(dim));
+      std::memcpy(own_.scale.data() + i * blocks * 2, set_.input.scale + column * blocks * 2,
+                  size_t(blocks) * 2 * sizeof(float));
+      std::memcpy(own_.sum.data() + i * blocks * 2, set_.input.sum + column * blocks * 2,
                   size_t(blocks) * 2 * sizeof(int32_t));
     }
     batch.q = own_.q.data();
@@ -188,7 +189,7 @@ class MoeRunner {
     return {.x = shared_.inner.data() + slot * inner_stride_,
             .x_stride = inner_stride_,
             .q = shared_.q.data() + slot * dim,
-            .scale = shared_.scale.data() + slot * blocks,
+            .scale = shared_.scale.data() + slot * blocks * 2,
             .sum = shared_.sum.data() + slot * blocks * 2,
             .count = pairs_of(expert),
             .dim = dim};
@@ -262,7 +263,8 @@ class MoeRunner {
       if (moe_.ffn_width % kBlock != 0) continue;
       const int64_t block = begin / kBlock, blocks = moe_.ffn_width / kBlock;
       kernels.quantize(out, floats, shared_.q.data() + slot * moe_.ffn_width + begin,
-                       shared_.scale.data() + slot * blocks + block, shared_.sum.data() + (slot * blocks + block) * 2);
+                       shared_.scale.data() + (slot * blocks + block) * 2,
+                       shared_.sum.data() + (slot * blocks + block) * 2);
     }
   }
 
@@ -290,7 +292,7 @@ void MoeBuffers::reserve(const Plan& plan, int columns) {
     weight.resize(chosen.size());
     inner.resize(std::max(inner.size(), pairs * width));
     q.resize(inner.size());
-    scale.resize(inner.size() / kBlock);
+    scale.resize(inner.size() / kBlock * 2);
     sum.resize(inner.size() / kBlock * 2);
   }
 }

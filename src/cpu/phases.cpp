@@ -78,7 +78,7 @@ class Lowering {
       phase.outputs = {op(i + 1).out};
       i += 2;
     }
-    if (phase.outputs.size() == 1)
+    if (!phase.gated && phase.outputs.size() == 1)
       for (; i < plan_.ops.size() && is_elementwise_on(i, phase.outputs[0]); ++i) {
         phase.after.emplace_back(op(i).kind, op(i).param);
         phase.outputs = {op(i).out};
@@ -184,5 +184,31 @@ class Lowering {
 }  // namespace
 
 Lowered lower(const Plan& plan) { return Lowering(plan).run(); }
+
+void quantise_in_gates(Lowered& lowered, const Plan& plan, const std::function<bool(int op)>& reads_int8) {
+  std::vector<size_t> uses(plan.values.size(), 0);
+  for (const Op& op : plan.ops)
+    for (ValueId in : op.in)
+      if (in >= 0) ++uses[size_t(in)];
+  std::vector<Phase> kept;
+  size_t tail = lowered.tail;
+  for (size_t i = 0; i < lowered.phases.size(); ++i) {
+    kept.push_back(std::move(lowered.phases[i]));
+    auto* gate = std::get_if<LinearPhase>(&kept.back());
+    if (gate == nullptr || !gate->gated || i + 2 >= lowered.phases.size()) continue;
+    const ValueId product = gate->outputs[0];
+    const auto* columns = std::get_if<ColumnPhase>(&lowered.phases[i + 1]);
+    auto* next = std::get_if<LinearPhase>(&lowered.phases[i + 2]);
+    if (columns == nullptr || !columns->ops.empty() || columns->quantized != product || next == nullptr ||
+        next->input != product || uses[size_t(product)] != next->linears.size() ||
+        plan.values[size_t(product)].dim % kBlock != 0 || !std::ranges::all_of(next->linears, reads_int8))
+      continue;
+    gate->quantises = next->reads_inner = true;
+    if (i + 1 < lowered.tail) --tail;
+    ++i;
+  }
+  lowered.phases = std::move(kept);
+  lowered.tail = tail;
+}
 
 }  // namespace anedvd

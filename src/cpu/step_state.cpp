@@ -23,11 +23,15 @@ Result<BufferSet> make_buffers(const StepState& state, int columns) {
     floats += int64_t(size) * columns;
   }
   const int64_t bytes_of_q = int64_t(columns) * widest(*state.plan), blocks = bytes_of_q / kBlock;
-  const int64_t bytes = floats * 4 + bytes_of_q + blocks * 4 + blocks * 8;
+  const int64_t bytes = floats * 4 + 2 * (bytes_of_q + blocks * 8 + blocks * 8);
   ANEDVD_TRY(set.memory, HugeBuffer::reserve(size_t(bytes) + 64));
-  set.scale = set.memory.as<float>() + floats;
-  set.sum = reinterpret_cast<int32_t*>(set.scale + blocks);
-  set.q = reinterpret_cast<int8_t*>(set.sum + 2 * blocks);
+  float* at = set.memory.as<float>() + floats;
+  for (QuantisedRows* rows : {&set.input, &set.inner}) {
+    rows->scale = at;
+    rows->sum = reinterpret_cast<int32_t*>(rows->scale + 2 * blocks);
+    rows->q = reinterpret_cast<int8_t*>(rows->sum + 2 * blocks);
+    at = reinterpret_cast<float*>(rows->q + bytes_of_q);
+  }
   return set;
 }
 

@@ -20,15 +20,21 @@ constexpr int kRedundantColumns = 4;
 // Panels whose gate and up halves are computed before they are joined: few enough to stay in the nearest cache at any width.
 constexpr int kGatePanels = 2;
 
+// The int8 form of columns: see LinearArgs.
+struct QuantisedRows {
+  int8_t* q = nullptr;
+  float* scale = nullptr;
+  int32_t* sum = nullptr;
+};
+
 // One set of value buffers: the shared one, or a thread's private one.
 struct BufferSet {
   HugeBuffer memory;
   std::vector<int64_t> offset;  // of each buffer, in floats
   int columns = 0;
 
-  int8_t* q = nullptr;  // the quantised input of the next linear phase: [columns][widest]
-  float* scale = nullptr;
-  int32_t* sum = nullptr;
+  QuantisedRows input;  // of the next linear phase: [columns][widest]
+  QuantisedRows inner;  // what a gate leaves for the linears behind it, in the shared set
 };
 
 // A thread's own buffers of a mixture of experts: what it computes of one expert, and the pairs (column, expert) in order.

@@ -110,8 +110,11 @@ void Weights::place(std::span<const Phase> phases, int threads, std::vector<int6
     int total = 0;
     for (int op : linear_phase->linears) total += linears_[size_t(op)].panels;
     if (linear_phase->gated) total /= 2;
+    // A phase that quantises its output is shared out in whole blocks.
+    const int unit = linear_phase->quantises ? kBlock / kLanes : 1;
     for (int thread = 0; thread < threads; ++thread) {
-      const auto [first, last] = share_of(total, thread, threads);
+      const auto [first_unit, last_unit] = share_of(total / unit, thread, threads);
+      const int first = first_unit * unit, last = last_unit * unit;
       int begin = 0;  // the linear's first panel in the row of work
       int64_t group_bytes = 0;
       for (int op : linear_phase->linears) {

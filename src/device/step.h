@@ -11,6 +11,7 @@
 #include "device/kv_view.h"
 #include "device/partition.h"
 #include "device/plan.h"
+#include "device/trace.h"
 #include "tensor/view.h"
 
 namespace anedvd {
@@ -43,6 +44,10 @@ class Executable {
 
   // The same row before the head, behind the last norm: [hidden] floats, for embeddings. Empty: this device does not keep it.
   virtual std::span<const float> hidden(int /*i*/) const { return {}; }
+
+  // From the next run on, what each thread does goes into `trace`, which has `trace_threads` threads; null: no longer.
+  virtual void record(Trace* /*trace*/) {}
+  virtual int trace_threads() const { return 1; }
 };
 
 }  // namespace anedvd

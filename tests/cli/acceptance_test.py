@@ -448,6 +448,31 @@ class Check20BenchNumbers(unittest.TestCase):
         self.assertEqual([row.split()[:2] for row in table[1:3]], [["prompt", "32"], ["answer", "8"]])
         self.assertRegex(table[3], r"^load .* · peak .* MB · cpu .* · \d+ threads?$")
 
+    def test_limits_stand_beside_the_speeds(self):
+        words = ("bench", TINY, "--prompt-tokens", "32", "--gen-tokens", "8", "--reps", "1", "--limits")
+        limits = json.loads(run(*words, "--json").stdout)["limits"]
+        self.assertGreater(limits["read_gb_s"], 0.1)
+        self.assertGreater(limits["answer_share"], 0)
+        self.assertRegex(run(*words).stdout.decode(), r"\nmemory +[\d.,]+ GB/s · \d+ % of it used by the answer\n")
+
+    def test_a_trace_has_every_thread_and_its_waits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for device, kinds in (("cpu", {"step", "columns", "linear", "attention", "wait"}), ("sim", {"step", "program", "host"})):
+                file = os.path.join(folder, device + " trace.json")
+                done = run("bench", TINY, "--device", device, "--prompt-tokens", "32", "--gen-tokens", "8", "--reps", "1", "--threads", "2", "--trace", file)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open(file, encoding="utf-8") as stream:
+                    events = [event for event in json.load(stream)["traceEvents"] if event["ph"] == "X"]
+                self.assertEqual({event["cat"] for event in events}, kinds)
+                self.assertEqual({event["tid"] for event in events}, {0, 1} if device == "cpu" else {0})
+                steps = [event for event in events if event["cat"] == "step"]
+                self.assertEqual([event["args"]["columns"] for event in steps], [32] + [1] * 8)
+                for event in events:  # inside a step
+                    self.assertTrue(any(step["ts"] <= event["ts"] and event["ts"] + event["dur"] <= step["ts"] + step["dur"] + 1e-3 for step in steps) or event["tid"] > 0, event)
+            done = run("bench", TINY, "--gen-tokens", "1", "--reps", "1", "--trace", os.path.join(folder, "no", "trace.json"))
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
 
 class Interrupts(unittest.TestCase):
     """Ctrl-C stops an answer with exit code 130 and keeps what came; a reader that leaves is no error."""

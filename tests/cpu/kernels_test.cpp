@@ -74,7 +74,7 @@ struct Quantised {
 };
 
 Quantised quantise(const KernelTable& kernels, const std::vector<float>& x, int columns, int64_t cols) {
-  Quantised out{std::vector<int8_t>(size_t(columns * cols)), std::vector<float>(size_t(columns * cols / kBlock)),
+  Quantised out{std::vector<int8_t>(size_t(columns * cols)), std::vector<float>(size_t(columns * cols / kBlock * 2)),
                 std::vector<int32_t>(size_t(columns * cols / kBlock * 2))};
   kernels.quantize(x.data(), columns * cols, out.q.data(), out.scale.data(), out.sum.data());
   return out;
@@ -164,7 +164,8 @@ TEST_P(Kernels, LinearIsTheDotProductOfDequantisedRows) {
         double want = 0, magnitude = 0;
         for (int64_t k = 0; k < kCols; ++k) {
           const size_t at = size_t(column * kCols + k);
-          const double term = double(weights[size_t(r * kCols + k)]) * q.q[at] * double(q.scale[at / kBlock]);
+          const double term =
+              double(weights[size_t(r * kCols + k)]) * q.q[at] * double(q.scale[size_t(at) / kBlock * 2]);
           want += term;
           magnitude += std::fabs(term);
         }
@@ -244,7 +245,7 @@ TEST_P(Kernels, QuantiseRoundsToNearestEvenAndSumsHalves) {
   for (int i = 0; i < 16; ++i) first += q.q[size_t(i)], second += q.q[size_t(16 + i)];
   EXPECT_EQ(q.sum[0], first);
   EXPECT_EQ(q.sum[1], second);
-  EXPECT_EQ(q.scale[1], 0.0f);  // a block of zeros
+  EXPECT_EQ(q.scale[2], 0.0f);  // a block of zeros
   EXPECT_EQ(q.sum[2], 0);
 }
 

@@ -44,9 +44,10 @@ struct LinearArgs {
   int64_t panel_stride;     // bytes from one to the next
   int panel_count;
   int inputs;
-  int blocks;          // inputs / 32
-  const int8_t* q;     // [columns][blocks·32]
-  const float* scale;  // [columns][blocks]
+  int blocks;       // inputs / 32
+  const int8_t* q;  // [columns][blocks·32]
+  const float*
+      scale;  // [columns][blocks][2]: the block's scale, then scale · Σ q of the whole block, which minima multiply
   const int32_t* sum;  // [columns][blocks][2]: Σ q of each half of the block
   const float* x;      // [columns][x_stride]: what the float formats read in place of q, scale and sum
   int64_t x_stride;
@@ -82,7 +83,7 @@ struct KernelTable {
   void (*linear[kPackFormats])(const LinearArgs&);
 
   // Blocks of 32: scale = max|x| / 127, q = round to nearest even of x · (127 / max|x|), sum = Σ q of each half.
-  // n % 32 == 0.
+  // Layouts as LinearArgs has them. n % 32 == 0.
   void (*quantize)(const float* x, int64_t n, int8_t* q, float* scale, int32_t* sum);
 
   // Σ a·b in 4 × 16 lanes by fma. n is exact: nothing beyond is read.
@@ -111,6 +112,9 @@ struct KernelTable {
   // out[head_dim] = Σ_c w_c·partial_c / Σ_c w_c·sum_c with w_c = exp(max_c − max), in order of c.
   // Chunk c's record: partial[padded_dim], then max, then sum, `stride` floats apart.
   void (*attention_merge)(const float* records, int64_t stride, int chunks, int head_dim, int padded_dim, float* out);
+
+  // n or a few more byte dot products of 64 pairs each, all in registers: how fast the level multiplies. Returns what depends on each of them.
+  int32_t (*dot_rate)(int64_t n);
 };
 
 // The levels of this build, null where the build has none. Only select.cpp asks.

@@ -201,7 +201,7 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
   F32x16 total[kColumns][kPanels];
   for (int m = 0; m < kColumns; ++m) {
     q[m] = args.q + (column + m) * columns_bytes;
-    scale[m] = args.scale + int64_t(column + m) * args.blocks;
+    scale[m] = args.scale + int64_t(column + m) * args.blocks * 2;
     sum[m] = args.sum + int64_t(column + m) * args.blocks * 2;
     for (int p = 0; p < kPanels; ++p) total[m][p] = f_set(0);
   }
@@ -243,7 +243,7 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
         if constexpr (L::kHasMin) minimum = min_of<L>(head[p], block[p], 0);
         if constexpr (L::kHasMin && L::kTwoScales) second_minimum = min_of<L>(head[p], block[p], 1);
         for (int m = 0; m < kColumns; ++m) {
-          const float s = scale[m][b];
+          const float s = scale[m][2 * b];
           const F32x16 factor = f_set(s);
           if constexpr (L::kTwoScales) {
             total[m][p] = f_fma(f_from_i(low[m][p]), f_mul(d, factor), total[m][p]);
@@ -255,7 +255,7 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
             total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b])), total[m][p]);
             total[m][p] = f_fma(second_minimum, f_set(s * float(sum[m][2 * b + 1])), total[m][p]);
           } else if constexpr (L::kHasMin) {
-            total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b] + sum[m][2 * b + 1])), total[m][p]);
+            total[m][p] = f_fma(minimum, f_set(scale[m][2 * b + 1]), total[m][p]);
           }
         }
       }
@@ -298,15 +298,35 @@ void linear(const LinearArgs& args) {
   for (; panel < args.panel_count; ++panel) linear_columns<L, 1>(args, panel);
 }
 
+int32_t dot_rate(int64_t n) {
+  constexpr int kChains = 12;  // enough to hide the latency of any level's instruction
+  I32x16 sums[kChains];
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) sums[i] = i_set(i);
+  uint8_t bytes[64];
+  for (int i = 0; i < 64; ++i) bytes[i] = uint8_t(i);
+  const U8x64 quants = b_load(bytes);
+  int32_t words[kChains] = {};
+  for (int64_t i = 0; i < n; i += kChains) {
+    asm volatile("" : "+m"(words));  // they may be others each time: nothing can be computed beforehand
+#pragma GCC unroll 12
+    for (int c = 0; c < kChains; ++c) sums[c] = dot_small(sums[c], quants, words[c]);
+  }
+#pragma GCC unroll 12
+  for (int i = 1; i < kChains; ++i) sums[0] = i_add(sums[0], sums[i]);
+  return i_reduce_add(sums[0]) | 1;
+}
+
 void quantize(const float* x, int64_t n, int8_t* q, float* scale, int32_t* sum) {
   for (int64_t b = 0; b < n / kBlock; ++b, x += kBlock, q += kBlock) {
     const F32x16 first = f_load(x), second = f_load(x + 16);
     const float largest = f_reduce_max(f_max(f_abs(first), f_abs(second)));
     const F32x16 inverse = f_set(largest > 0 ? 127.0f / largest : 0.0f);
     const I32x16 a = i_round(f_mul(first, inverse)), c = i_round(f_mul(second, inverse));
-    scale[b] = largest / 127.0f;
     sum[2 * b] = i_reduce_add(a);
     sum[2 * b + 1] = i_reduce_add(c);
+    scale[2 * b] = largest / 127.0f;
+    scale[2 * b + 1] = scale[2 * b] * float(sum[2 * b] + sum[2 * b + 1]);
     i_store_s8(q, a);
     i_store_s8(q + 16, c);
   }

@@ -35,6 +35,7 @@ constexpr KernelTable make_table(const char* name, const char* words) {
       append_kv,
       attention_chunk,
       attention_merge,
+      dot_rate,
   };
 }
 

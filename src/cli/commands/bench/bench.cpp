@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/machine/processor.h"
+#include "base/partial_file.h"
 #include "base/words.h"
 #include "cli/args.h"
 #include "cli/commands/all.h"
+#include "cli/commands/bench/limits.h"
+#include "cli/commands/bench/trace.h"
 #include "cli/commands/device/matmul_sweep.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run_session.h"
@@ -21,6 +24,8 @@ namespace anedvd {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int kTracedTokens = 8;  // of an answer: each is like the one before
 
 struct Plan {
   int prompt = 0, gen = 0, depth = 0, reps = 0, parallel = 0;
@@ -101,6 +106,29 @@ Result<std::pair<double, double>> repeat_together(Engine& engine, const Plan& pl
   return rates;
 }
 
+template <class Value>
+Result<> without_value(const Result<Value>& result) {
+  if (!result) return tl::unexpected(result.error());
+  return {};
+}
+
+// Runs `work` with everything it does recorded, and writes that to the file of --trace. Nothing without the flag.
+template <class Work>
+Result<> trace(const Args& args, Runtime& runtime, Work&& work) {
+  const auto path = args.text("--trace");
+  if (!path) return {};
+  Executable& executable = runtime.executable();
+  Trace recorded(executable.trace_threads());
+  executable.record(&recorded);
+  const Result<> done = work();
+  executable.record(nullptr);
+  if (!done) return done;
+  const std::string json = chrome_trace(recorded);
+  ANEDVD_TRY(PartialFile file, PartialFile::create(*path));
+  ANEDVD_TRY_VOID(file.write(std::as_bytes(std::span(json))));
+  return file.publish(false);
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t middle = values.size() / 2;
@@ -131,6 +159,11 @@ Result<ExitCode> report(const Args& args, const Console& console, Runtime& runti
                         const std::vector<double>& prompt_rates, const std::vector<double>& gen_rates) {
   const RuntimeInfo& info = runtime.info();
   const uint64_t peak = peak_resident_bytes();
+  std::optional<LimitShares> shares;
+  if (args.given("--limits")) {
+    ANEDVD_TRY(shares, measure_shares(runtime, plan.prompt > 0 ? median(prompt_rates) : 0,
+                                      plan.gen > 0 && plan.parallel == 0 ? median(gen_rates) : 0));
+  }
   if (args.given("--json")) {
     Json json = {{"prompt_tokens", plan.prompt}, {"gen_tokens", plan.gen}, {"depth", plan.depth}, {"reps", plan.reps}};
     if (plan.parallel > 0) json["parallel"] = plan.parallel;
@@ -143,6 +176,7 @@ Result<ExitCode> report(const Args& args, const Console& console, Runtime& runti
     json["threads"] = info.threads;
     json["model"] = runtime.source().path().string();
     if (const AneModel* ane = ane_model_of(runtime.executable())) json["ane"] = device_json(*ane);
+    if (shares) json["limits"] = json_of(*shares);
     ANEDVD_TRY_VOID(write_out(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
     return kDone;
   }
@@ -152,6 +186,7 @@ Result<ExitCode> report(const Args& args, const Console& console, Runtime& runti
   std::string text = table.render(console.out_columns);
   text += fmt::format("load {} · peak {} · {} {} · {} {}\n", duration_words(info.load_seconds), size_words(peak),
                       info.device, info.simd, info.threads, info.threads == 1 ? "thread" : "threads");
+  if (shares) text += words_of(*shares);
   if (plan.parallel > 0) text += fmt::format("{} at the same time\n", plan.parallel);
   if (plan.depth > 0) text += fmt::format("after {} tokens of context\n", with_commas(plan.depth));
   text += fmt::format("median of {}; nothing else should run meanwhile\n", plan.reps);
@@ -179,6 +214,9 @@ Result<ExitCode> bench_together(const Args& args, const Console& console, std::u
     prompt_rates.push_back(rates.first);
     gen_rates.push_back(rates.second);
   }
+  const Result<> traced =
+      trace(args, *runtime, [&] { return without_value(repeat_together(*engine, warm, plan.reps + 1)); });
+  ANEDVD_TRY_VOID(traced);
   return report(args, console, *runtime, plan, prompt_rates, gen_rates);
 }
 
@@ -207,7 +245,9 @@ Result<ExitCode> run_bench(const Args& args) {
     prompt_rates.push_back(rates.first);
     gen_rates.push_back(rates.second);
   }
-
+  const Plan shorter{plan.prompt, std::min(plan.gen, kTracedTokens), plan.depth, 1};
+  const Result<> traced = trace(args, *runtime, [&] { return without_value(repeat(*runtime, shorter)); });
+  ANEDVD_TRY_VOID(traced);
   return report(args, console, *runtime, plan, prompt_rates, gen_rates);
 }
 
@@ -247,7 +287,16 @@ Command bench_command() {
                              .low = 1,
                              .high = 1024,
                              .example = "8"},
-                            reps_option()},
+                            reps_option(),
+                            {.name = "--limits",
+                             .group = OptionGroup::kMeasure,
+                             .help = "also what this machine could do at best, and the share of it"},
+                            {.name = "--trace",
+                             .group = OptionGroup::kMeasure,
+                             .kind = OptionKind::kText,
+                             .value = "FILE",
+                             .help = "one more repetition as a Chrome trace, for ui.perfetto.dev",
+                             .example = "trace.json"}},
                            json_option(),
                            runtime_options()}),
           .run = run_bench};
