@@ -55,7 +55,10 @@ std::unique_ptr<Backend> make_tiny_backend();
 // The simulator with one of its profiles ("a18pro-27").
 std::unique_ptr<Backend> make_sim_backend(const char* profile_name);
 
-// By ANEDVD_STANDIN_BACKEND: "tiny", or a profile of the simulator; a18pro-27 without it.
+// Takes every program, keeps no weights and answers zeros: for measuring what the other side of the classes holds.
+std::unique_ptr<Backend> make_hollow_backend();
+
+// By ANEDVD_STANDIN_BACKEND: "tiny", "hollow", or a profile of the simulator; a18pro-27 without it.
 std::unique_ptr<Backend> make_backend();
 
 }  // namespace standin

@@ -11,7 +11,14 @@
 namespace standin {
 namespace {
 
-struct IndexSet : Object {};
+constexpr unsigned long kNotFound = std::numeric_limits<long>::max();
+
+struct IndexSet : Object {
+  unsigned long count = 0;
+};
+
+// The first index from `at` on.
+unsigned long index_from(Id set, unsigned long at) { return at < static_cast<IndexSet*>(set)->count ? at : kNotFound; }
 
 long kind_of(Id self, Selector*, Class* wanted) {
   if (wanted == nullptr) complain("nil argument", "isKindOfClass: wants a class");
@@ -118,12 +125,12 @@ void define_collections() {
     return entry_of(static_cast<Dictionary*>(static_cast<Error*>(self)->details), "NSLocalizedDescription");
   });
 
-  // Symbol indices come as arrays here; the class is only there to be asked about.
-  Class* index_set = define("NSIndexSet", "NSObject");
-  method(index_set, "-firstIndex", "Q16@0:8",
-         [](Id, Selector*) -> unsigned long { return std::numeric_limits<long>::max(); });
-  method(index_set, "-indexGreaterThanIndex:", "Q24@0:8Q16",
-         [](Id, Selector*, unsigned long) -> unsigned long { return std::numeric_limits<long>::max(); });
+  Class* indices = define("NSIndexSet", "NSObject");
+  method(indices, "-firstIndex", "Q16@0:8", [](Id self, Selector*) { return index_from(self, 0); });
+  method(indices, "-indexGreaterThanIndex:", "Q24@0:8Q16", [](Id self, Selector*, unsigned long index) {
+    if (index == kNotFound) complain("out of range", "indexGreaterThanIndex: NSNotFound");
+    return index_from(self, index + 1);
+  });
 }
 
 }  // namespace
@@ -159,6 +166,12 @@ Id number(long long value) {
 Id array(const std::vector<Id>& items) {
   auto* out = make<Array>("NSArray");
   for (Id item : items) out->items.push_back(retain(item));
+  return autorelease(out);
+}
+
+Id index_set(long count) {
+  auto* out = make<IndexSet>("NSIndexSet");
+  out->count = static_cast<unsigned long>(count);
   return autorelease(out);
 }
 

@@ -40,6 +40,7 @@ struct Error : Object {
 Id string(std::string_view text);
 Id number(long long value);
 Id array(const std::vector<Id>& items);
+Id index_set(long count);  // 0 … count − 1
 Id dictionary(const std::vector<std::pair<Id, Id>>& entries);
 // userInfo: localised description, the driver's status where there is one.
 Id error(const std::string& domain, long code, const std::string& words, std::optional<unsigned> status);

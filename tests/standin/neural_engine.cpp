@@ -186,7 +186,10 @@ Id symbol_list(const std::vector<TensorInfo>& tensors, const char* suffix) {
   return array(out);
 }
 
+// Systems differ in how they list symbols: ANEDVD_STANDIN_INDICES=sets asks for an NSIndexSet instead of an array of numbers.
 Id index_list(size_t count) {
+  const char* kind = std::getenv("ANEDVD_STANDIN_INDICES");
+  if (kind != nullptr && std::string_view(kind) == "sets") return index_set(static_cast<long>(count));
   std::vector<Id> out;
   for (size_t i = 0; i < count; ++i) out.push_back(number(static_cast<long long>(i)));
   return array(out);
@@ -344,10 +347,15 @@ void define_requests() {
   });
 
   Class* info = define("_ANEDeviceInfo", "NSObject");
-  method(info, "+hasANE", "B16@0:8", [](Class*, Selector*) -> long { return 1; });
+  method(info, "+hasANE", "B16@0:8",
+         [](Class*, Selector*) -> long { return std::getenv("ANEDVD_STANDIN_NO_ENGINE") == nullptr ? 1 : 0; });
   method(info, "+aneSubType", "@16@0:8", [](Class*, Selector*) { return string("standin"); });
   method(info, "+buildVersion", "@16@0:8", [](Class*, Selector*) { return string("0"); });
 }
+
+// Where to write, at the end of the process, how often each method was called.
+constexpr const char* kCountsFile = "ANEDVD_STANDIN_COUNTS";
+void write_message_counts() { std::ofstream(std::getenv(kCountsFile)) << message_counts(); }
 
 // Classes exist as soon as the library is loaded, as Apple's do.
 const bool defined = [] {
@@ -356,6 +364,7 @@ const bool defined = [] {
   define_models();
   define_requests();
   order_faults_of_environment();
+  if (std::getenv(kCountsFile) != nullptr) std::atexit(write_message_counts);
   return true;
 }();
 

@@ -31,6 +31,7 @@ using Method = void (*)();
 struct MethodEntry {
   std::string encoding;  // types of result and arguments as the runtime tells them
   Method function = nullptr;
+  mutable std::atomic<int64_t> messages{0};  // that reached it
 };
 
 struct Class : Object {
@@ -72,6 +73,8 @@ Id autorelease(Id object);
 // Ends the process unless `object` is alive and of the class or one derived from it. `where` names argument and method.
 void require_class(Id object, const char* class_name, const char* where);
 bool is_kind(Id object, const Class* wanted);
+// A line "NSArray -count 12" for each method of every class, also for those that no message reached, in a fixed order.
+std::string message_counts();
 // A method by the class of its receiver, nullptr when there is none.
 const MethodEntry* method_of(const Class* where, Selector* selector);
 void check_alive(Id object, const char* doing);

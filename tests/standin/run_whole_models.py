@@ -2,6 +2,7 @@
 """Runs whole models through the framework path against the stand-in, and every failure of docs/ane.md#errors in the middle of it.
 
     python3 tests/standin/run_whole_models.py ANEDVD STANDIN_LIBRARY
+    python3 tests/standin/run_whole_models.py arm | mac        on another machine of machines.py; says why when it was not built
 
 The answer must be the CPU's whatever fails; what failed must be counted; no program's folder may be left behind, also not by a killed run.
 """
@@ -15,10 +16,11 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 MODEL = DATA / "tiny-llama-q4_1.gguf"
-PROGRAM, LIBRARY = "", ""
+PROGRAM, LIBRARY = (), ""
 SERVICE, COMPILER = "com.apple.appleneuralengine", "com.apple.appleneuralengine.compiler"
 
 
@@ -26,7 +28,7 @@ def run(device, tokens=12, faults="", extra=(), folder=None):
     environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, ANEDVD_STANDIN_FAULTS=faults)
     if folder:
         environment["TMPDIR"] = str(folder)
-    command = [PROGRAM, "run", str(MODEL), "hi there", "--device", device, "--temp", "0", "-n", str(tokens), "--json", *extra]
+    command = [*PROGRAM, "run", str(MODEL), "hi there", "--device", device, "--temp", "0", "-n", str(tokens), "--json", *extra]
     return subprocess.run(command, capture_output=True, env=environment, timeout=300, text=True, check=False)
 
 
@@ -94,15 +96,40 @@ class StandInRuns(unittest.TestCase):
                 self.assertGreaterEqual(given["ane"][counter], least, given["ane"])
                 self.assertEqual(left_in(folder), [])
 
+    def test_nothing_is_left_on_disk_once_loaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, TMPDIR=folder, ANEDVD_STANDIN_FAULTS="evaluate=stall,60000")
+            command = [*PROGRAM, "run", str(MODEL), "hi", "--device", "ane", "-n", "1", "--verbose"]
+            with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                self.addCleanup(process.kill)
+                was_there, still_there, quiet, files = False, False, 0, []
+                for _ in range(2400):  # programs come and go while it loads, and then there are none for as long as it evaluates
+                    files = [name for name in pathlib.Path(folder).rglob("*") if name.is_file() and name.name not in ("anedvd.lock", "alive")]
+                    was_there = was_there or bool(files)
+                    quiet = 0 if files else quiet + 1
+                    if was_there and quiet > 100:
+                        break
+                    still_there = process.poll() is None
+                    time.sleep(0.02)
+                process.kill()
+            self.assertTrue(was_there and still_there)
+            self.assertGreater(quiet, 100, f"left after loading: {files}")
+
     def test_missing_class_is_one_line(self):
         done = run("ane", faults="hide=_ANERequest")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^anedvd: .*_ANERequest.*\n$")
 
+    def test_machine_without_an_engine_is_one_line(self):
+        with unittest.mock.patch.dict(os.environ, ANEDVD_STANDIN_NO_ENGINE="1"):
+            done = run("ane")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^anedvd: .*has none; use --device cpu\n$")
+
     def test_killed_run_leaves_nothing_after_the_next_start(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, TMPDIR=folder, ANEDVD_STANDIN_FAULTS="load=stall,60000")
-            command = [PROGRAM, "run", str(MODEL), "hi", "--device", "ane", "-n", "1"]
+            command = [*PROGRAM, "run", str(MODEL), "hi", "--device", "ane", "-n", "1"]
             with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
                 for _ in range(600):
                     if any(not name.startswith("anedvd") for name in os.listdir(folder)):
@@ -115,5 +142,14 @@ class StandInRuns(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM, LIBRARY = sys.argv[1], sys.argv[2]
+    if len(sys.argv) == 2:
+        sys.path.insert(0, str(DATA.parent.parent))
+        from tests.standin.machines import MACHINES
+
+        found = MACHINES[sys.argv[1]]()
+        if isinstance(found, str):
+            sys.exit(found)
+        PROGRAM, LIBRARY = tuple(map(str, found.command)), str(found.library)
+    else:
+        PROGRAM, LIBRARY = (sys.argv[1],), sys.argv[2]
     unittest.main(argv=sys.argv[:1])

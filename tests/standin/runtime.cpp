@@ -121,7 +121,9 @@ EXPORTED Selector* sel_registerName(const char* name) {
 
 void add_method(Class* owner, const char* name, const char* encoding, Method function) {
   Class* where = name[0] == '+' ? owner->isa : owner;
-  where->methods[sel_registerName(name + 1)] = {encoding, function};
+  MethodEntry& entry = where->methods[sel_registerName(name + 1)];
+  entry.encoding = encoding;
+  entry.function = function;
 }
 
 void hide(const std::string& what) {
@@ -229,7 +231,22 @@ extern "C" __attribute__((visibility("hidden"))) Method standin_lookup(Id receiv
   if (found == nullptr)
     complain("unrecognized selector",
              text("%c[%s %s]", receiver->isa->is_meta ? '+' : '-', receiver->isa->name, selector->name.c_str()));
+  found->messages.fetch_add(1, std::memory_order_relaxed);
   return found->function;
+}
+
+std::string message_counts() {
+  const std::lock_guard guard(state().lock);
+  std::vector<std::string> lines;
+  for (const auto& [name, each] : state().classes)
+    for (const bool of_class : {true, false})
+      for (const auto& [selector, entry] : (of_class ? each->isa : each)->methods)
+        lines.push_back(text("%s %c%s %lld\n", name.c_str(), of_class ? '+' : '-', selector->name.c_str(),
+                             static_cast<long long>(entry.messages.load())));
+  std::sort(lines.begin(), lines.end());
+  std::string out;
+  for (const std::string& line : lines) out += line;
+  return out;
 }
 
 // Objects of all classes that are alive; `out` (may be null) gets "2 NSString, 1 _ANERequest".

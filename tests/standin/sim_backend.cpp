@@ -85,7 +85,8 @@ std::unique_ptr<Backend> make_sim_backend(const char* profile_name) {
 std::unique_ptr<Backend> make_backend() {
   const char* given = std::getenv("ANEDVD_STANDIN_BACKEND");
   const std::string name = given != nullptr ? given : "a18pro-27";
-  return name == "tiny" ? make_tiny_backend() : make_sim_backend(name.c_str());
+  if (name == "tiny") return make_tiny_backend();
+  return name == "hollow" ? make_hollow_backend() : make_sim_backend(name.c_str());
 }
 
 }  // namespace standin

@@ -1,8 +1,9 @@
 // IOSurface's C functions. The address is given out only under a lock, and a lock must be undone with the options it was taken with.
 #include "surface.h"
 
-#include <cstdlib>
 #include <cstring>
+
+#include <sys/mman.h>
 
 #include "foundation.h"
 #include "report.h"
@@ -34,7 +35,7 @@ Surface* checked(Id surface, const char* where) { return cast<Surface>(surface, 
 
 Surface::~Surface() {
   if (read_locks != 0 || write_locks != 0) complain("locked surface", "a surface is freed while it is locked");
-  std::free(memory);
+  ::munmap(memory, bytes);
 }
 
 void define_surfaces() {
@@ -59,7 +60,10 @@ EXPORTED Surface* IOSurfaceCreate(Id properties) {
   if (bytes <= 0) return nullptr;
   auto* out = make<Surface>("IOSurface");
   out->bytes = (size_t(bytes) + kPage - 1) / kPage * kPage;
-  out->memory = static_cast<std::byte*>(std::aligned_alloc(kPage, out->bytes));
+  // Shared pages, as the kernel's are: they count apart from the memory that the process allocates.
+  void* pages = ::mmap(nullptr, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) complain("no memory", text("a surface of %zu bytes", out->bytes));
+  out->memory = static_cast<std::byte*>(pages);
   // Real surfaces may hold what was there before: whoever needs zeros must write them.
   std::memset(out->memory, 0x7e, out->bytes);
   return out;

@@ -1,15 +1,12 @@
 // Runs conv 1×1, add, mul and sigmoid on [1, C, 1, W] halves. Every step is rounded to half precision; sums are kept in float.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "backend.h"
 #include "base/half.h"
-#include "mil_reader.h"
+#include "outline.h"
 
 namespace standin {
 namespace {
@@ -17,12 +14,7 @@ namespace {
 using anedvd::float_to_half;
 using anedvd::half_to_float;
 
-constexpr const char* kCompiler = "com.apple.appleneuralengine.compiler";
 constexpr const char* kService = "com.apple.appleneuralengine";
-
-Failure invalid_program() {
-  return {kCompiler, 1, "_ANECompiler : ANECCompile() FAILED err=(InvalidMILProgram)", std::nullopt};
-}
 
 struct Tensor {
   long long channels = 0, width = 0;
@@ -32,7 +24,7 @@ struct Tensor {
 struct Compiled {
   MilFunction function;
   std::map<std::string, Tensor> constants;  // weights as [out, in]
-  std::vector<TensorInfo> inputs, outputs;
+  Outline outline;
 };
 
 uint32_t word_at(const std::string& bytes, size_t at) {
@@ -98,32 +90,21 @@ bool operands_known(const MilStatement& statement, const std::map<std::string, s
   return true;
 }
 
-std::vector<TensorInfo> sorted_by_name(std::vector<TensorInfo> tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return tensors;
-}
-
-std::optional<TensorInfo> info_of(const std::string& type, const std::string& name) {
-  const auto dims = dimensions_of(type);
-  if (dims.size() != 4 || dims[0] != 1 || dims[2] != 1) return std::nullopt;
-  return TensorInfo{name, dims[1], dims[3]};
-}
-
 class TinyProgram final : public Program {
  public:
   explicit TinyProgram(const Compiled& compiled) : compiled_(compiled) {}
-  const std::vector<TensorInfo>& inputs() const override { return compiled_.inputs; }
-  const std::vector<TensorInfo>& outputs() const override { return compiled_.outputs; }
+  const std::vector<TensorInfo>& inputs() const override { return compiled_.outline.inputs; }
+  const std::vector<TensorInfo>& outputs() const override { return compiled_.outline.outputs; }
 
   std::optional<Failure> evaluate(std::span<const BoundTensor> inputs, std::span<const BoundTensor> outputs) override {
     for (int side : {0, 1})
       for (const BoundTensor& bound : side == 0 ? inputs : outputs)
-        if (const auto& info = (side == 0 ? compiled_.inputs : compiled_.outputs)[size_t(bound.symbol)];
+        if (const auto& info = (side == 0 ? compiled_.outline.inputs : compiled_.outline.outputs)[size_t(bound.symbol)];
             bound.memory.size() < size_t(info.bytes()))
           return Failure{kService, 42, "Inference failed — IOSurface smaller than the model expects", 0x1d};
     std::map<std::string, Tensor> values = compiled_.constants;
     for (const BoundTensor& bound : inputs) {
-      const TensorInfo& info = compiled_.inputs[size_t(bound.symbol)];
+      const TensorInfo& info = compiled_.outline.inputs[size_t(bound.symbol)];
       Tensor& tensor = values[info.name] = {info.channels, info.width, {}};
       for (long long c = 0; c < info.channels; ++c)
         for (long long w = 0; w < info.width; ++w) tensor.values.push_back(element(bound.memory, info, c, w));
@@ -131,7 +112,7 @@ class TinyProgram final : public Program {
     for (const MilStatement& statement : compiled_.function.statements)
       if (statement.operation != "const") run(statement, values);
     for (const BoundTensor& bound : outputs) {
-      const TensorInfo& info = compiled_.outputs[size_t(bound.symbol)];
+      const TensorInfo& info = compiled_.outline.outputs[size_t(bound.symbol)];
       const Tensor& tensor = values.at(info.name);
       for (long long c = 0; c < info.channels; ++c)
         for (long long w = 0; w < info.width; ++w) {
@@ -184,16 +165,12 @@ class TinyBackend final : public Backend {
   std::optional<Failure> compile(const std::string& hex, const std::filesystem::path& folder) override {
     const auto function = read_mil(content_of(folder / "model.mil"));
     if (!function) return invalid_program();
-    Compiled out;
-    out.function = *function;
+    const auto outline = outline_of(*function);
+    if (!outline) return invalid_program();
+    Compiled out{*function, {}, *outline};
     const std::string weights = content_of(folder / "weights" / "w.bin");
     std::map<std::string, std::string> types;
-    for (const MilParameter& parameter : function->parameters) {
-      const auto info = info_of(parameter.type, parameter.name);
-      if (!info) return invalid_program();
-      out.inputs.push_back(*info);
-      types[parameter.name] = parameter.type;
-    }
+    for (const MilParameter& parameter : function->parameters) types[parameter.name] = parameter.type;
     static const std::set<std::string> kKnown = {"const", "conv", "add", "mul", "sigmoid"};
     for (const MilStatement& statement : function->statements) {
       if (!kKnown.contains(statement.operation)) return invalid_program();
@@ -201,13 +178,6 @@ class TinyBackend final : public Backend {
       if (statement.operation != "const" && !operands_known(statement, types)) return invalid_program();
       types[statement.name] = statement.type;
     }
-    for (const std::string& result : function->results) {
-      const auto info = info_of(types[result], result);
-      if (!info) return invalid_program();
-      out.outputs.push_back(*info);
-    }
-    out.inputs = sorted_by_name(out.inputs);
-    out.outputs = sorted_by_name(out.outputs);
     compiled_[hex] = std::move(out);
     return std::nullopt;
   }
@@ -217,20 +187,13 @@ class TinyBackend final : public Backend {
   std::unique_ptr<Program> load(const std::string& hex, std::optional<Failure>& failure) override {
     const auto found = compiled_.find(hex);
     if (found == compiled_.end()) {
-      failure = Failure{kService, 5, "Program load failed — not compiled", std::nullopt};
+      failure = not_compiled();
       return nullptr;
     }
     return std::make_unique<TinyProgram>(found->second);
   }
 
  private:
-  static std::string content_of(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream bytes;
-    bytes << file.rdbuf();
-    return bytes.str();
-  }
-
   std::map<std::string, Compiled> compiled_;
 };
 

@@ -13,6 +13,12 @@ std::string told_by_device(const char* selector) {
   return text_of(send<NSString*>(info, selector)).value_or("unknown");
 }
 
+// Virtual machines have the framework but no engine. What cannot be asked is taken to be there: the first program will tell.
+bool has_engine() {
+  Class* info = class_named("_ANEDeviceInfo");
+  return info == nullptr || !responds(info, "hasANE") || send<Bool>(info, "hasANE") != 0;
+}
+
 class ObjcDriver final : public Driver {
  public:
   explicit ObjcDriver(std::shared_ptr<ProgramContext> context, std::string machine)
@@ -45,6 +51,7 @@ Result<std::unique_ptr<Driver>> open_objc_driver(const LibraryPaths& paths, cons
   ANEDVD_TRY_VOID(check_inventory(take_inventory()));
   auto opened = guarded("NSTemporaryDirectory", [&]() -> DriverResult<std::pair<std::string, std::string>> {
     const Pool pool;
+    if (!has_engine()) return tl::unexpected(own_failure("this machine has none; use --device cpu"));
     // Not $TMPDIR: the compiler reads where Foundation says, whatever the environment.
     const auto temporary = text_of(runtime().temporary_directory());
     if (!temporary || temporary->empty()) return tl::unexpected(own_failure("there is no temporary folder"));
