@@ -280,10 +280,10 @@ class Test(Scripts, unittest.TestCase):
 
 
 class Counting(unittest.TestCase):
-    """The numbers that scripts/test adds up from a log."""
+    """The numbers that the scripts add up from a log."""
 
     def count(self, log):
-        text = (ROOT / "scripts/test").read_text(encoding="utf-8")
+        text = (ROOT / "scripts/steps.sh").read_text(encoding="utf-8")
         function = text[text.index("count_tests() {") :]
         function = function[: function.index("\n}\n") + 3]
         with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
