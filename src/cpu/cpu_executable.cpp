@@ -142,6 +142,7 @@ class CpuExecutable : public Executable {
         work();
       };
       if (const auto* columns = std::get_if<ColumnPhase>(&phase)) {
+        if (columns->only_narrow && !mode.narrow) continue;
         traced("columns", [&] {
           if (attended != nullptr)
             for (int c = 0; c < mode.columns; ++c) merge_attention(state_, mode, *attended, thread, c);

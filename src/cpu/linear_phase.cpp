@@ -12,9 +12,9 @@ class LinearRunner {
         mode_(mode),
         phase_(phase),
         thread_(thread),
-        input_(phase.reads_inner ? state.shared.inner
-               : mode.narrow     ? state.own[size_t(thread)].input
-                                 : state.shared.input),
+        input_(mode.narrow         ? state.own[size_t(thread)].input
+               : phase.reads_inner ? state.shared.inner
+                                   : state.shared.input),
         dim_(state.plan->values[size_t(phase.input)].dim) {}
 
   void run() {
@@ -59,7 +59,7 @@ class LinearRunner {
           state_.kernels->gelu(g, count * kLanes, g);
         }
         const int64_t first = int64_t(range.first + p) * kLanes;
-        if (phase_.quantises) {
+        if (phase_.quantises && !mode_.narrow) {
           state_.kernels->mul(g, up_out + c * stride, count * kLanes, g);
           quantise(g, c, first);
         } else {

@@ -190,25 +190,18 @@ void quantise_in_gates(Lowered& lowered, const Plan& plan, const std::function<b
   for (const Op& op : plan.ops)
     for (ValueId in : op.in)
       if (in >= 0) ++uses[size_t(in)];
-  std::vector<Phase> kept;
-  size_t tail = lowered.tail;
-  for (size_t i = 0; i < lowered.phases.size(); ++i) {
-    kept.push_back(std::move(lowered.phases[i]));
-    auto* gate = std::get_if<LinearPhase>(&kept.back());
-    if (gate == nullptr || !gate->gated || i + 2 >= lowered.phases.size()) continue;
+  for (size_t i = 0; i + 2 < lowered.phases.size(); ++i) {
+    auto* gate = std::get_if<LinearPhase>(&lowered.phases[i]);
+    if (gate == nullptr || !gate->gated) continue;
     const ValueId product = gate->outputs[0];
-    const auto* columns = std::get_if<ColumnPhase>(&lowered.phases[i + 1]);
+    auto* columns = std::get_if<ColumnPhase>(&lowered.phases[i + 1]);
     auto* next = std::get_if<LinearPhase>(&lowered.phases[i + 2]);
     if (columns == nullptr || !columns->ops.empty() || columns->quantized != product || next == nullptr ||
         next->input != product || uses[size_t(product)] != next->linears.size() ||
         plan.values[size_t(product)].dim % kBlock != 0 || !std::ranges::all_of(next->linears, reads_int8))
       continue;
-    gate->quantises = next->reads_inner = true;
-    if (i + 1 < lowered.tail) --tail;
-    ++i;
+    gate->quantises = next->reads_inner = columns->only_narrow = true;
   }
-  lowered.phases = std::move(kept);
-  lowered.tail = tail;
 }
 
 }  // namespace anedvd

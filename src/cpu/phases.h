@@ -16,8 +16,9 @@
 namespace anedvd {
 
 struct ColumnPhase {
-  std::vector<int> ops;    // indices into Plan::ops
-  ValueId quantized = -1;  // the value that the next linear phase reads as int8; −1: none
+  std::vector<int> ops;      // indices into Plan::ops
+  ValueId quantized = -1;    // the value that the next linear phase reads as int8; −1: none
+  bool only_narrow = false;  // with many columns the gate before it has quantised its output
 };
 
 struct LinearPhase {
@@ -25,9 +26,10 @@ struct LinearPhase {
   std::vector<int> linears;      // ops; a gated phase has exactly two: gate, then up
   std::vector<ValueId> outputs;  // one a linear; a gated phase has one for both
   bool gated = false;
-  bool quantises = false;             // gated: leaves only the int8 form of its output, in the step's inner buffer
-  bool reads_inner = false;           // the input is there
-  OpKind activation = OpKind::kSilu;  // of the gate
+  bool quantises =
+      false;  // gated, with many columns: leaves only the int8 form of its output, in the step's inner buffer
+  bool reads_inner = false;                     // with many columns: the input is there
+  OpKind activation = OpKind::kSilu;            // of the gate
   std::vector<std::pair<OpKind, float>> after;  // elementwise steps on the only output: soft-cap, scale
 };
 
@@ -60,8 +62,9 @@ struct Lowered {
 
 Lowered lower(const Plan& plan);
 
-// Lets a gate whose product only the next linears read hand it over as int8, without a column phase between: a quarter of the bytes go from core to
-// core, and with many columns a barrier less. `reads_int8`: whether the linear with that op index takes int8 inputs.
+// With many columns, lets a gate whose product only the next linears read hand it over as int8, without the column phase between: a barrier less, and a
+// quarter of the bytes go from core to core. With few columns the product is quantised by every thread for itself, in one go: a block at a time between
+// the gate's panels was measured 4 % slower for one column, for then nothing streams. `reads_int8`: whether the linear with that op index takes int8.
 void quantise_in_gates(Lowered& lowered, const Plan& plan, const std::function<bool(int op)>& reads_int8);
 
 }  // namespace anedvd
