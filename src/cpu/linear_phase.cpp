@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/machine/processor.h"
 #include "cpu/step_state.h"
 
 namespace anedvd {
@@ -47,6 +48,11 @@ class LinearRunner {
     const int64_t out_stride = row_stride(state_, phase_.outputs[0]);
     for (int p = 0; p < range.count; p += kGatePanels) {
       const int count = std::min(kGatePanels, range.count - p);
+      // The other threads have read these lines: to have them back takes as long as the panels do.
+      if (!phase_.quantises || mode_.narrow)
+        for (int c = 0; c < mode_.columns; ++c)
+          for (int i = 0; i < count; ++i)
+            prefetch_for_write(out + c * out_stride + int64_t(range.first + p + i) * kLanes);
       compute(gate, range, p, count, gate_out, stride);
       add_bias(gate, range.first + p, count, gate_out, stride);
       compute(up, up.ranges[size_t(thread_)], p, count, up_out, stride);
@@ -84,7 +90,7 @@ class LinearRunner {
       return;
     }
     LinearArgs args;
-    args.panels = range.base + p * range.stride;
+    args.panels = range.panel(p);
     args.panel_stride = range.stride;
     args.panel_count = count;
     args.inputs = dim_;

@@ -17,9 +17,6 @@ namespace anedvd {
 // Up to this many columns every thread does the column phases for itself. A column's norm and quantisation take 0.3 µs, a barrier 0.7 µs and more.
 constexpr int kRedundantColumns = 4;
 
-// Panels whose gate and up halves are computed before they are joined: few enough to stay in the nearest cache at any width.
-constexpr int kGatePanels = 2;
-
 // The int8 form of columns: see LinearArgs.
 struct QuantisedRows {
   int8_t* q = nullptr;

@@ -102,7 +102,7 @@ Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exac
 }
 
 // Gives every thread its panels and their place in its arena, phase by phase. The panels of a phase's linears are one row of work, so that a small
-// matrix (k, v) does not leave threads idle; a gate's panel is followed by the same panel of up.
+// matrix (k, v) does not leave threads idle; a gate's panels are followed by the same panels of up, group by group, as they are read.
 void Weights::place(std::span<const Phase> phases, int threads, std::vector<int64_t>& arena_bytes) {
   for (const Phase& phase : phases) {
     const auto* linear_phase = std::get_if<LinearPhase>(&phase);
@@ -127,7 +127,8 @@ void Weights::place(std::span<const Phase> phases, int threads, std::vector<int6
         range.stride = linear.format ? packed_panel_bytes(*linear.format, linear.ref.cols) : 0;
         if (linear_phase->gated) {
           range.base = reinterpret_cast<std::byte*>(arena_bytes[size_t(thread)] + group_bytes);
-          group_bytes += range.stride;
+          range.group = kGatePanels;
+          group_bytes += range.stride * kGatePanels;
         } else {
           range.base = reinterpret_cast<std::byte*>(arena_bytes[size_t(thread)]);
           arena_bytes[size_t(thread)] += range.stride * range.count;
@@ -135,8 +136,8 @@ void Weights::place(std::span<const Phase> phases, int threads, std::vector<int6
       }
       if (linear_phase->gated) {
         const int count = linears_[size_t(linear_phase->linears[0])].ranges[size_t(thread)].count;
-        for (int op : linear_phase->linears) linears_[size_t(op)].ranges[size_t(thread)].stride = group_bytes;
-        arena_bytes[size_t(thread)] += group_bytes * count;
+        for (int op : linear_phase->linears) linears_[size_t(op)].ranges[size_t(thread)].group_stride = group_bytes;
+        arena_bytes[size_t(thread)] += group_bytes * ((count + kGatePanels - 1) / kGatePanels);
       }
     }
   }
@@ -155,7 +156,7 @@ Result<> Weights::fill(std::span<const Phase> phases, int thread, const std::byt
       PanelRows panel_rows(*linear.tensor, linear.ref);
       for (int p = 0; p < range.count; ++p) {
         ANEDVD_TRY(const auto rows, panel_rows.read(range.first + p));
-        pack_panel(*linear.format, rows, linear.ref.cols, range.base + p * range.stride);
+        pack_panel(*linear.format, rows, linear.ref.cols, range.panel(p));
         // The packed copy is the one that will be read: give the file's pages back, in pieces, so that a large matrix is not in memory twice.
         if (p + 1 == range.count || (p + 1) % kReleasePanels == 0)
           release_rows(linear, range.first + p / kReleasePanels * kReleasePanels, range.first + p + 1);

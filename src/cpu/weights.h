@@ -17,11 +17,19 @@
 
 namespace anedvd {
 
+// Panels whose gate and up halves are computed before they are joined: one block of the next linear's input, and few enough to stay in the nearest cache
+// at any width.
+constexpr int kGatePanels = 2;
+
 // One thread's panels of one linear.
 struct PanelRange {
   int first = 0, count = 0;
   std::byte* base = nullptr;  // panel `first`; null when rows are read from the file
-  int64_t stride = 0;
+  int64_t stride = 0;         // from one panel of a group to the next
+  int group = 1 << 30;        // panels that lie side by side; a gate's are followed by those of up
+  int64_t group_stride = 0;
+
+  std::byte* panel(int i) const { return base + int64_t(i / group) * group_stride + int64_t(i % group) * stride; }
 };
 
 struct LinearWeights {

@@ -165,20 +165,26 @@ inline void unpack_chunk(const uint8_t* quants, U8x64* low, U8x64* high) {
   }
 }
 
+// Types with one scale a block need one sum of it: half the registers, so more columns share what is unpacked.
+template <class L>
+constexpr int kHalves = L::kTwoScales ? 2 : 1;
+
 template <class L, int kChunk, int kColumns, int kPanels>
 inline void add_chunk(const uint8_t* const (&quants)[kPanels], const int8_t* const (&q)[kColumns],
-                      I32x16 (&low_sum)[kColumns][kPanels], I32x16 (&high_sum)[kColumns][kPanels]) {
+                      I32x16 (&sums)[kColumns][kPanels][kHalves<L>]) {
   for (int p = 0; p < kPanels; ++p) {
     U8x64 low, high;
     unpack_chunk<L, kChunk>(quants[p], &low, &high);
     for (int m = 0; m < kColumns; ++m) {
       const int32_t a = activation_word(q[m] + 4 * kChunk), b = activation_word(q[m] + 16 + 4 * kChunk);
+      I32x16& low_sum = sums[m][p][0];
+      I32x16& high_sum = sums[m][p][kHalves<L> - 1];
       if constexpr (kWide<L>) {
-        low_sum[m][p] = dot_q8(low_sum[m][p], low, a);
-        high_sum[m][p] = dot_q8(high_sum[m][p], high, b);
+        low_sum = dot_q8(low_sum, low, a);
+        high_sum = dot_q8(high_sum, high, b);
       } else {
-        low_sum[m][p] = dot_small(low_sum[m][p], low, a);
-        high_sum[m][p] = dot_small(high_sum[m][p], high, b);
+        low_sum = dot_small(low_sum, low, a);
+        high_sum = dot_small(high_sum, high, b);
       }
     }
   }
@@ -216,26 +222,24 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
         if (fetch_ahead)
           for (int line = 0; line < kBlockBytes<L>; line += 64) prefetch(block[p] + ahead + line);
       }
-      I32x16 low[kColumns][kPanels], high[kColumns][kPanels];
+      I32x16 sums[kColumns][kPanels][kHalves<L>];
       for (int m = 0; m < kColumns; ++m) {
         const int32_t low_total = sum[m][2 * b], high_total = sum[m][2 * b + 1];
         for (int p = 0; p < kPanels; ++p) {
           if constexpr (kWide<L>) {
-            low[m][p] = q8_start(low_total + high_total);
-            high[m][p] = i_set(0);
+            sums[m][p][0] = q8_start(low_total + high_total);
           } else if constexpr (L::kTwoScales) {
-            low[m][p] = i_set(-L::kBias * low_total);
-            high[m][p] = i_set(-L::kBias * high_total);
+            sums[m][p][0] = i_set(-L::kBias * low_total);
+            sums[m][p][1] = i_set(-L::kBias * high_total);
           } else {
-            low[m][p] = i_set(-L::kBias * (low_total + high_total));
-            high[m][p] = i_set(0);
+            sums[m][p][0] = i_set(-L::kBias * (low_total + high_total));
           }
         }
       }
-      add_chunk<L, 0>(quants, q, low, high);
-      add_chunk<L, 1>(quants, q, low, high);
-      add_chunk<L, 2>(quants, q, low, high);
-      add_chunk<L, 3>(quants, q, low, high);
+      add_chunk<L, 0>(quants, q, sums);
+      add_chunk<L, 1>(quants, q, sums);
+      add_chunk<L, 2>(quants, q, sums);
+      add_chunk<L, 3>(quants, q, sums);
       for (int p = 0; p < kPanels; ++p) {
         const F32x16 d = scale_of<L>(head[p], block[p], 0);
         F32x16 second{}, minimum{}, second_minimum{};
@@ -246,10 +250,10 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
           const float s = scale[m][2 * b];
           const F32x16 factor = f_set(s);
           if constexpr (L::kTwoScales) {
-            total[m][p] = f_fma(f_from_i(low[m][p]), f_mul(d, factor), total[m][p]);
-            total[m][p] = f_fma(f_from_i(high[m][p]), f_mul(second, factor), total[m][p]);
+            total[m][p] = f_fma(f_from_i(sums[m][p][0]), f_mul(d, factor), total[m][p]);
+            total[m][p] = f_fma(f_from_i(sums[m][p][1]), f_mul(second, factor), total[m][p]);
           } else {
-            total[m][p] = f_fma(f_from_i(i_add(low[m][p], high[m][p])), f_mul(d, factor), total[m][p]);
+            total[m][p] = f_fma(f_from_i(sums[m][p][0]), f_mul(d, factor), total[m][p]);
           }
           if constexpr (L::kHasMin && L::kTwoScales) {
             total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b])), total[m][p]);
@@ -283,6 +287,7 @@ inline void linear_columns(const LinearArgs& args, int panel) {
         column += kColumns;
       }
   };
+  rest(std::integral_constant<int, 6>{});
   rest(std::integral_constant<int, 4>{});
   rest(std::integral_constant<int, 3>{});
   rest(std::integral_constant<int, 2>{});

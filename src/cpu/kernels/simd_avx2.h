@@ -8,7 +8,8 @@
 namespace anedvd {
 namespace {
 
-constexpr int kTileColumns = 2, kTilePanels = 1;  // 4 integer + 4 float accumulators, of 16 registers
+// 8 integer + 8 float accumulators, of 16 registers: some are spilled, and it is a tenth faster than two columns all the same.
+constexpr int kTileColumns = 4, kTilePanels = 1;
 constexpr int kFloatTileColumns = 2, kFloatTilePanels = 1;
 
 struct F32x16 {

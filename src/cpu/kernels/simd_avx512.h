@@ -8,9 +8,9 @@
 namespace anedvd {
 namespace {
 
-// 12 integer + 6 float accumulators of 32 registers. Two panels at once were measured 1.5 times slower at four columns (two streams from memory
-// hide less of its latency) and no faster at 64; eight columns are slower from 16 on.
-constexpr int kTileColumns = 6, kTilePanels = 1;
+// 8 integer + 8 float accumulators of 32 registers. Two panels at once were measured 1.5 times slower at four columns: two streams from memory hide less of
+// its latency.
+constexpr int kTileColumns = 8, kTilePanels = 1;
 constexpr int kFloatTileColumns = 4, kFloatTilePanels = 2;  // of weights that are floats: 8 accumulators
 
 using F32x16 = __m512;
