@@ -9,7 +9,6 @@ Runs on the tiny model of tests/data. What needs `openai` or `anthropic` (tests/
 import asyncio
 import base64
 import concurrent.futures
-import http.client
 import http.server
 import json
 import os
@@ -21,13 +20,14 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
 
-# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from support import DATA, HI, PROGRAM, SECONDS, TINY, Server, chat_text, events
 
 try:
     import openai
@@ -37,87 +37,6 @@ try:
     import anthropic
 except ImportError:
     anthropic = None
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-DATA = ROOT / "tests" / "data"
-PROGRAM = pathlib.Path(os.environ.get("ANEDVD_PROGRAM", ROOT / "build" / "bin" / "anedvd")).resolve()
-TINY = "tiny-llama-q4_1"
-SECONDS = 120
-HI = [{"role": "user", "content": "hi there"}]
-
-
-class Server:
-    """`anedvd serve` on a port of its own."""
-
-    def __init__(self, *flags: str, env: dict[str, str] | None = None, models: tuple[str, ...] = (f"{TINY}.gguf",)):
-        self.process = subprocess.Popen(
-            [str(PROGRAM), "serve", *models, "--port", "0", *flags], cwd=DATA, env=os.environ | (env or {}), stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.log = b""
-        self.changed = threading.Condition()
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-        self.port = int(self.wait_for(rb"listening on http://[^ ]*:(\d+)/"))
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def read(self):
-        while chunk := os.read(self.process.stderr.fileno(), 65536):
-            with self.changed:
-                self.log += chunk
-                self.changed.notify_all()
-        with self.changed:
-            self.changed.notify_all()
-
-    def wait_for(self, pattern: bytes) -> bytes:
-        with self.changed:
-            if not self.changed.wait_for(lambda: re.search(pattern, self.log), SECONDS):
-                raise AssertionError(f"{pattern!r} does not show in {self.log!r}")
-            match = re.search(pattern, self.log)
-            return match.group(1) if match.groups() else match.group(0)
-
-    def ready(self):
-        self.wait_for(rb"ready in ")
-        return self
-
-    def stop(self, how=signal.SIGTERM) -> int:
-        self.process.send_signal(how)
-        return self.process.wait(SECONDS)
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def request(self, method: str, path: str, body=None, headers: dict[str, str] | None = None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
-        try:
-            data = json.dumps(body).encode() if isinstance(body, (dict, list)) else body
-            given = {"Content-Type": "application/json"} if data is not None else {}
-            connection.request(method, path, data, given | (headers or {}))
-            response = connection.getresponse()
-            return response.status, dict(response.getheaders()), response.read()
-        finally:
-            connection.close()
-
-    def post(self, path: str, body, headers=None):
-        status, _, data = self.request("POST", path, body, headers)
-        return status, json.loads(data)
-
-    def running(self) -> float:
-        text = self.request("GET", "/metrics")[2].decode()
-        return float(re.search(r"^anedvd:requests_processing\{.*\} (\S+)$", text, re.M).group(1))
-
-
-def events(data: bytes):
-    return [line[6:] for line in data.decode().split("\n") if line.startswith("data: ")]
-
-
-def chat_text(data: bytes) -> str:
-    return "".join(json.loads(event)["choices"][0]["delta"].get("content", "") for event in events(data)
-                   if event != "[DONE]" and json.loads(event)["choices"])
 
 
 class Shared(unittest.TestCase):
