@@ -5,13 +5,14 @@
 """
 
 import importlib.util
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build-macos-zig/bin/anedvd"
+PROGRAM = pathlib.Path(os.environ.get("ANEDVD_MAC_PROGRAM", ROOT / "build-macos-zig/bin/anedvd")).resolve()
 LIST = ROOT / "tools/machrun/imports.txt"
 
 

@@ -52,26 +52,27 @@ def native() -> Machine | str:
     return Machine("here", (program,), library) if library.exists() else f"{library} is not built; ninja -C build makes it"
 
 
-def arm() -> Machine | str:
-    folder = pathlib.Path(os.environ.get("ANEDVD_ARM_BUILD", ROOT / "build-arm-qemu")).resolve()
+def built(*needed: pathlib.Path) -> str | None:
+    """Why something under qemu cannot run; None when it can."""
     if QEMU is None:
         return "qemu-aarch64-static is not installed (Debian: qemu-user-static)"
-    for needed in (folder / "bin/anedvd", folder / LIBRARY):
-        if not needed.exists():
-            return f"{needed} is not built; {BUILT_BY}"
-    return Machine("64-bit Arm", (QEMU, folder / "bin/anedvd"), folder / LIBRARY)
+    return next((f"{path} is not built; {BUILT_BY}" for path in needed if not path.exists()), None)
+
+
+def arm_folder() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("ANEDVD_ARM_BUILD", ROOT / "build-arm-qemu")).resolve()
+
+
+def arm() -> Machine | str:
+    program, library = arm_folder() / "bin/anedvd", arm_folder() / LIBRARY
+    return built(program, library) or Machine("64-bit Arm", (QEMU, program), library)
 
 
 def mac() -> Machine | str:
-    below = arm()
-    if isinstance(below, str):
-        return below
     machrun = pathlib.Path(os.environ.get("ANEDVD_MACHRUN", ROOT / "build-machrun/machrun")).resolve()
     program = pathlib.Path(os.environ.get("ANEDVD_MAC_PROGRAM", ROOT / "build-macos-zig/bin/anedvd")).resolve()
-    for needed in (machrun, program):
-        if not needed.exists():
-            return f"{needed} is not built; {BUILT_BY}"
-    return Machine("macOS executable", (QEMU, "-cpu", "max", machrun, program), below.library)
+    library = arm_folder() / LIBRARY  # code of the executable calls it: one processor, two systems
+    return built(machrun, program, library) or Machine("macOS executable", (QEMU, "-cpu", "max", machrun, program), library)
 
 
 MACHINES = {"native": native, "arm": arm, "mac": mac}
