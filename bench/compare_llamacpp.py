@@ -151,7 +151,7 @@ def main():
     for model in args.models:
         for threads in map(int, args.threads.split(",")):
             jobs = [lambda cell=cell: [speed_cell(args, model, threads, cell)] for cell in CELLS if not args.quick or cell[0] in QUICK]
-            jobs += [lambda n=n: [batch_cell(args, model, threads, n)] for n in BATCHES if not args.quick]
+            jobs += [lambda n=n: [batch_cell(args, model, threads, n)] for n in ((4,) if args.quick else BATCHES)]
             jobs.append(lambda: process_cells(args, model, threads))
             for job in jobs:
                 for c in job():
