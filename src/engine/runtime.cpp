@@ -100,11 +100,11 @@ class CpuRuntime : public Runtime {
                        (options.quant ? " quantised " + std::string(format_of(*options.quant).name) : "");
     info_.simd = program_.simd;
     info_.weight_bytes = program_.weight_bytes;
-    for (const Op& op : plan.ops)
-      if (op.kind == OpKind::kLinear) {
-        const WeightRef& ref = plan.weights[size_t(op.weight)];
-        info_.weights += uint64_t(ref.rows) * uint64_t(ref.cols);
-      }
+    for (const Op& op : plan.ops) {
+      if (op.kind != OpKind::kLinear || plan.values[size_t(op.out)].dim == plan.vocab) continue;
+      const WeightRef& ref = plan.weights[size_t(op.weight)];
+      info_.weights += uint64_t(ref.rows) * uint64_t(ref.cols);
+    }
     info_.load_seconds = seconds_since(start);
     return {};
   }

@@ -37,7 +37,7 @@ struct RuntimeInfo {
   int threads = 0;
   int max_seq = 0;
   uint64_t weight_bytes = 0;    // packed weights in memory
-  uint64_t weights = 0;         // numbers in the matrices that every token is multiplied by; without experts
+  uint64_t weights = 0;         // numbers in the matrices that every token meets: without experts and the head
   int quantised_at_load = 0;    // matrices, by RuntimeOptions::quant
   uint64_t kv_token_bytes = 0;  // cache for one token
   std::string arithmetic;       // names how it computes: equal for runtimes whose keys and values are exchangeable

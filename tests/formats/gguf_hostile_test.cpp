@@ -12,14 +12,14 @@ std::atomic<size_t> allocated_bytes{0};
 
 }  // namespace
 
-// Counts what the whole test program asks for; the tests below look at differences.
-void* operator new(size_t size) {
+// Counts what the whole test program asks for; the tests below look at differences. Not inline: g++ would see new meet free.
+[[gnu::noinline]] void* operator new(size_t size) {
   allocated_bytes += size;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   std::abort();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace anedvd {
 namespace {
