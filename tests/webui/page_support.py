@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 
 try:
     from selenium import webdriver
@@ -38,8 +39,8 @@ FLAGS = ("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --
 class RealServer:
     """`anedvd serve` on the tiny model."""
 
-    def __init__(self, port: int = 0):
-        self.process = subprocess.Popen([str(PROGRAM), "serve", "tiny-llama-q4_1.gguf", "--port", str(port), "-t", "1"], cwd=DATA, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    def __init__(self, port: int = 0, *flags: str):
+        self.process = subprocess.Popen([str(PROGRAM), "serve", "tiny-llama-q4_1.gguf", "--port", str(port), "-t", "1", *flags], cwd=DATA, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.log = b""
         while (found := re.search(rb"listening on http://[^ ]*:(\d+)/", self.log)) is None:
             chunk = os.read(self.process.stderr.fileno(), 4096)
@@ -49,6 +50,10 @@ class RealServer:
         self.reader = threading.Thread(target=self.drain, daemon=True)
         self.reader.start()
         self.url = f"http://127.0.0.1:{self.port}/"
+
+    def metric(self, name: str) -> float:
+        with urllib.request.urlopen(self.url + "metrics", timeout=30) as answer:
+            return float(re.search(rf"^anedvd:{name}(?:\{{.*\}})? (\S+)$", answer.read().decode(), re.M)[1])
 
     def drain(self):
         while chunk := os.read(self.process.stderr.fileno(), 65536):
@@ -74,9 +79,10 @@ def policy_of(html: str) -> str:
 class ScriptedServer:
     """Answers each question with `pieces`: texts, and numbers that are pauses in seconds. `requests` are the bodies that came."""
 
-    def __init__(self, pieces=("Hello", " there."), port: int = 0, finish: str | None = "stop"):
+    def __init__(self, pieces=("Hello", " there."), port: int = 0, finish: str | None = "stop", usage: dict | None = None):
         self.pieces, self.finish, self.requests, self.paths, self.left = list(pieces), finish, [], [], 0
-        self.reasoning, self.hold, self.usage = "", threading.Event(), {}
+        self.reasoning, self.hold, self.usage = "", threading.Event(), usage or {}
+        self.is_closed = False
         scripted = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -94,6 +100,8 @@ class ScriptedServer:
 
             def do_GET(self):
                 scripted.paths.append(self.path)
+                if scripted.is_closed:  # a connection that is still open
+                    raise ConnectionResetError
                 if self.path == "/":
                     html = PAGE.read_text()
                     return self.send(html.encode(), "text/html; charset=utf-8", Content_Security_Policy=policy_of(html))
@@ -143,6 +151,7 @@ class ScriptedServer:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):
+        self.is_closed = True
         self.server.shutdown()
         self.server.server_close()
 
@@ -232,10 +241,10 @@ class PageCase(unittest.TestCase):
         self.addCleanup(browser.close)
         return browser
 
-    def real(self, port=0) -> RealServer:
+    def real(self, port=0, *flags: str) -> RealServer:
         if not PROGRAM.exists():
             self.skipTest(f"{PROGRAM.name} is not built")
-        server = RealServer(port)
+        server = RealServer(port, *flags)
         self.addCleanup(server.close)
         return server
 

@@ -60,14 +60,14 @@ class PageTest(PageCase):
         server, page = self.scripted(*(part for i in range(100) for part in (f"w{i} ", 0.05))), self.browser()
         page.open(server.url)
         page.ask("one")
-        page.until("return document.querySelector('article.answer')?.textContent.includes('w5')")
+        page.until("return document.querySelector('article.answer')?.textContent.includes('w12')")
         page.click("Stop")
         page.wait_answered()
         end = time.monotonic() + 2
         while not server.left and time.monotonic() < end:
             time.sleep(0.05)
         self.assertEqual(server.left, 1, "the connection was not closed")
-        self.assertIn("w5", page.answers()[0])
+        self.assertIn("w12", page.answers()[0])
         self.assertIn("Stopped", page.js("return document.querySelector('article.answer .tags').textContent"))
         server.pieces = ["second"]
         page.ask("two")
