@@ -74,10 +74,12 @@ class ThreadedEngine : public Engine {
     {
       const std::lock_guard lock(mutex_);
       if (closed_) return fail(ErrorCode::kBusy, "the engine is closing; no new requests");
-      if (int(incoming_.size()) + statistics_.waiting >= options_.queue) {
+      // Who finds a free place does not wait: without a queue there is still room for `parallel` answers.
+      const int held = int(incoming_.size()) + statistics_.waiting + statistics_.running;
+      if (held >= options_.parallel + options_.queue) {
         ++rejected_;
         return fail(ErrorCode::kBusy, "{} requests are waiting already; try again later",
-                    int(incoming_.size()) + statistics_.waiting);
+                    std::max(0, held - options_.parallel));
       }
       ticket = std::make_shared<Ticket>(++last_id_, options_.unread_events);
       ticket->attach([wakeup = wakeup_] { wakeup->poke(); });
@@ -144,8 +146,11 @@ class ThreadedEngine : public Engine {
     take_incoming();
     const bool worked = core_->step();
     const EngineStatistics now = core_->statistics();
-    const std::lock_guard lock(mutex_);
-    statistics_ = now;
+    {
+      const std::lock_guard lock(mutex_);
+      statistics_ = now;
+    }
+    core_->announce();
     return worked;
   }
 

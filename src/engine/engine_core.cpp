@@ -244,13 +244,18 @@ void EngineCore::finish(Job& job, FinishReason reason) {
   Finished finished{reason, {}, job.usage};
   if (reason == FinishReason::kStop && job.answer.stopped()) finished.stop = job.answer.stop();
   retire(job);
-  job.ticket->post(std::move(finished));
+  endings_.emplace_back(job.ticket, std::move(finished));
 }
 
 void EngineCore::fail(Job& job, const Error& error) {
   ++statistics_.failed;
   retire(job);
-  job.ticket->post(Failed{error});
+  endings_.emplace_back(job.ticket, Failed{error});
+}
+
+void EngineCore::announce() {
+  for (auto& [ticket, event] : endings_) ticket->post(std::move(event));
+  endings_.clear();
 }
 
 // Its pages stay for whoever begins alike.
@@ -272,6 +277,7 @@ Job* EngineCore::find(uint64_t id) {
 void EngineCore::cancel_all() {
   for (const auto& job : jobs_) finish(*job, FinishReason::kCancelled);
   forget_ended();
+  announce();
 }
 
 int EngineCore::waiting() const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/draft_model.h"
@@ -26,10 +27,12 @@ class EngineCore {
   // The request was checked.
   void add(GenerationRequest request, std::shared_ptr<Ticket> ticket);
 
-  // One step. False when nobody had anything to do.
+  // One step. False when nobody had anything to do. Whoever ended in it hears of it from announce(), so that what statistics() then says can be
+  // told first: who has an answer finds its tokens counted and its place free.
   bool step();
+  void announce();
 
-  // Ends everything that is under way, as cancelled.
+  // Ends everything that is under way, as cancelled, and says so.
   void cancel_all();
 
   int waiting() const;
@@ -85,8 +88,9 @@ class EngineCore {
   StepCost cost_;
   std::unique_ptr<DraftModel> draft_;  // null: the text's own repetitions
   std::vector<Token> end_tokens_;
-  std::vector<float> masked_;               // logits without end tokens
-  std::vector<std::unique_ptr<Job>> jobs_;  // most urgent first
+  std::vector<float> masked_;                                       // logits without end tokens
+  std::vector<std::unique_ptr<Job>> jobs_;                          // most urgent first
+  std::vector<std::pair<std::shared_ptr<Ticket>, Event>> endings_;  // not announced yet
   EngineStatistics statistics_;
 };
 

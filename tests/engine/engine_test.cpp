@@ -362,6 +362,7 @@ TEST(Engine, WhatDoesNotFitIntoTheCacheFailsAloneAndTakesNobodyAlong) {
 TEST(Engine, RefusesWhatCannotBeServed) {
   EngineOptions options;
   options.manual = true;
+  options.parallel = 1;
   options.queue = 1;
   const auto engine = start(options);
   GenerationRequest request;
@@ -375,13 +376,40 @@ TEST(Engine, RefusesWhatCannotBeServed) {
   EXPECT_EQ(engine->submit(request).error().code, ErrorCode::kUsage);
   request.sampling.top_p = 1;
   request.max_tokens = 1;
-  EXPECT_TRUE(engine->submit(request));
+  EXPECT_TRUE(engine->submit(request));  // has the place
+  EXPECT_TRUE(engine->submit(request));  // waits for it
   EXPECT_EQ(engine->submit(request).error().code, ErrorCode::kBusy);
   while (engine->step()) {}
   EXPECT_TRUE(engine->submit(request));
   engine->close();
   EXPECT_EQ(engine->submit(request).error().code, ErrorCode::kBusy);
   EXPECT_EQ(engine->statistics().rejected, 1u);
+}
+
+TEST(Engine, WithoutAQueueFreePlacesAreServed) {
+  EngineOptions options;
+  options.parallel = 2;
+  options.queue = 0;
+  const auto engine = start(options);
+  GenerationRequest request;
+  request.prompt = {1};
+  request.max_tokens = 3;
+  request.ignore_end = true;
+  // Whoever has its answer leaves its place to the next, and its tokens are counted: told before the answer ends, not some time after.
+  for (uint64_t i = 1; i <= 100; ++i) {
+    const auto ticket = engine->submit(request);
+    ASSERT_TRUE(ticket) << i;
+    while (const auto event = (*ticket)->next(std::chrono::seconds(20)))
+      if (std::holds_alternative<Finished>(*event)) break;
+    ASSERT_EQ(engine->statistics().generated_tokens, 3 * i);
+    ASSERT_EQ(engine->statistics().running, 0);
+  }
+  request.max_tokens = 500;
+  const auto one = engine->submit(request), other = engine->submit(request);
+  EXPECT_TRUE(one && other);
+  EXPECT_EQ(engine->submit(request).error().code, ErrorCode::kBusy);
+  (*one)->cancel();
+  (*other)->cancel();
 }
 
 TEST(Engine, EmbeddingsDoNotDependOnCompany) {

@@ -301,7 +301,7 @@ class Lifecycle(unittest.TestCase):
         connection = socket.create_connection(("127.0.0.1", server.port))
         self.addCleanup(connection.close)
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        connection.recv(10)
+        self.assertEqual(connection.recv(12), b"HTTP/1.1 200")
         status, headers, _ = server.request("POST", "/v1/chat/completions", {"messages": HI, "max_tokens": 1})
         self.assertEqual((status, headers.get("Retry-After")), (503, "1"))
 
