@@ -30,6 +30,8 @@ struct Request {
   std::string body;             // empty until it was read
   std::string id;               // the client's x-request-id if it is a harmless word, else a new one
   bool loopback_socket = true;  // the server listens on the loopback interface only
+  bool loopback_v4 = false;     // on 127.0.0.1, where "localhost" is another name of the same server
+  std::optional<std::chrono::steady_clock::time_point> received;  // when its headers were there
 
   // The first header of that (lower-case) name; empty when absent.
   std::string_view header(std::string_view name) const;

@@ -9,7 +9,7 @@
 
 namespace anedvd {
 
-constexpr int kMaxJsonDepth = 256;  // real configs, tokenizers and requests stay below 20
+constexpr int kMaxJsonDepth = 512;  // real configs, tokenizers and requests stay below 20
 
 // Parses one JSON value. `where` names the file or field in the error (kBadFile), which tells the byte at fault.
 // Nesting deeper than kMaxJsonDepth is refused before anything is built.

@@ -14,7 +14,7 @@ namespace anedvd {
 struct ServerState {
   Application* application = nullptr;
   ServerOptions options;
-  bool is_loopback = true;
+  bool is_loopback = true, is_loopback_v4 = false;
   bool is_draining = false;  // answers end with "Connection: close", new requests are refused
   bool is_cut = false;       // running answers end now
   size_t body_bytes = 0;     // of all requests that are being read or worked on

@@ -274,11 +274,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Request request;
     request.id = random_id("req_");
     request.loopback_socket = state_.is_loopback;
+    request.loopback_v4 = state_.is_loopback_v4;
     bool is_gone = false;
     auto fault = co_await read_head(parser, start + seconds(state_.options.head_seconds), is_gone);
     if (is_gone) co_return false;
     if (!fault) fault = take_head(parser, request);
     if (fault) co_return co_await send_fault(request, *fault);
+    request.received = Clock::now();
 
     const int version = int(parser.get().version());
     bool keep_alive = parser.keep_alive() && !state_.is_draining;
@@ -465,6 +467,7 @@ class SocketServer : public Server {
     if (error)
       return fail(ErrorCode::kUsage, "--host {}: cannot listen there ({})", visible(options.host, 80), error.message());
     state_.is_loopback = endpoint.address().is_loopback();
+    state_.is_loopback_v4 = state_.is_loopback && endpoint.address().is_v4();
     return {};
   }
 

@@ -146,7 +146,7 @@ Result<RenderedText> Conversation::render_as_is(const ConversationInput& input) 
 
 Result<RenderedText> Conversation::render(const ConversationInput& input) const {
   auto rendered = render_as_is(input);
-  if (!rendered && !template_refusal(rendered.error()).empty() && input.messages != nullptr) {
+  if (!rendered && input.may_fold_system && !template_refusal(rendered.error()).empty() && input.messages != nullptr) {
     if (const std::optional<Json> folded = fold_system(*input.messages)) {
       ConversationInput again = input;
       again.messages = &*folded;

@@ -28,6 +28,8 @@ struct ConversationInput {
   const nlohmann::ordered_json* messages = nullptr;  // array of {"role", "content", …}
   const nlohmann::ordered_json* tools = nullptr;     // array or null
   const nlohmann::ordered_json* extra = nullptr;     // further template variables, or null
+  bool may_fold_system =
+      true;  // where the template refuses a system turn, its text goes to the head of the first user message
   bool add_generation_prompt = true;
   bool continue_last = false;  // the last message is the assistant's beginning: the prompt ends inside it
 };

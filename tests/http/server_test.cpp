@@ -339,6 +339,12 @@ TEST_F(HttpServer, WrongBytesGetTheirStatusAndHarmNobody) {
   EXPECT_EQ(application_.handled, int(std::size(rows)));
 }
 
+TEST_F(HttpServer, AllBodiesTogetherAreBounded) {
+  start({.max_body = 100000, .max_bodies = 1000});
+  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nContent-Length: 50000\r\n\r\n" + std::string(50000, 'a')), 429);
+  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nContent-Length: 900\r\n\r\n" + std::string(900, 'a')), 200);  // given back
+}
+
 TEST_F(HttpServer, HalfABodyThenCloseIsForgotten) {
   start();
   Client(port_).say("POST /b HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc").close();

@@ -161,6 +161,11 @@ class RealTest(PageCase):
         page.until("return document.querySelector('article.answer .bar')")
         self.assertEqual(page.answers(), answer)
 
+    def test_localhost_and_its_address_are_one_place(self):
+        server, page = self.real(), self.browser()
+        page.open(server.url.replace("127.0.0.1", "localhost"))
+        self.assertEqual(page.js("return location.href"), server.url)
+
 
 class Formulas(PageCase):
     def shown(self, page, text: str):

@@ -43,9 +43,11 @@ bool continues_last(const Json& messages) {
          !messages.back().contains("tool_calls");
 }
 
-Result<RenderedText> render_once(const Conversation& conversation, const ChatPromptInput& input, const Json& messages) {
+Result<RenderedText> render_once(const Conversation& conversation, const ChatPromptInput& input, const Json& messages,
+                                 bool may_fold_system) {
   ConversationInput chat;
   chat.messages = &messages;
+  chat.may_fold_system = may_fold_system;
   chat.tools = input.tools;
   chat.extra = input.extra;
   chat.continue_last = input.add_generation_prompt && continues_last(messages);
@@ -137,18 +139,18 @@ ApiResult<ChatPrompt> render_chat(const ServedModel& model, const ChatPromptInpu
         {.code = "template_error", .param = "messages", .message = "The model's chat template cannot be used."});
   const Json messages = without_empty_end(*input.messages);
   Json shown = messages;
-  auto rendered = render_once(**conversation, input, messages);
+  auto rendered = render_once(**conversation, input, messages, false);
   if (!rendered && !template_refusal(rendered.error()).empty()) {
-    Json merged = with_systems_merged(messages);
-    auto again = render_once(**conversation, input, merged);
-    if (!again) {
-      merged = with_neighbours_merged(merged);
-      again = render_once(**conversation, input, merged);
-    }
-    // Refused in any form: the first words are about what the client sent.
-    if (again) {
+    const Json merged = with_systems_merged(messages), joined_too = with_neighbours_merged(merged);
+    // The gentlest change that the template takes. Refused in any form: the first words are about what the client sent.
+    const std::pair<const Json*, bool> forms[] = {
+        {&merged, false}, {&joined_too, false}, {&merged, true}, {&joined_too, true}};
+    for (const auto& [form, may_fold] : forms) {
+      auto again = render_once(**conversation, input, *form, may_fold);
+      if (!again) continue;
       rendered = std::move(again);
-      shown = std::move(merged);
+      shown = *form;
+      break;
     }
   }
   if (!rendered) return template_fault(rendered.error());

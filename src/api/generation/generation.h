@@ -57,6 +57,7 @@ struct Generation {
   bool with_logprobs = false;
   int top_logprobs = 0;
   std::shared_ptr<const nlohmann::ordered_json> trace;  // for x-anedvd-trace: 1
+  std::shared_ptr<void> registration;                   // among the running requests, as long as it lives
   std::chrono::steady_clock::time_point start;
   double first_token_s = -1;
 

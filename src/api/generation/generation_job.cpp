@@ -87,7 +87,7 @@ Json trace_of(const ServedModel& model, const std::vector<Prepared>& prepared, c
 }  // namespace
 
 ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedModel> model, GenerationJob job,
-                                                      bool with_trace, bool no_queue, std::string request_id) {
+                                                      const JobContext& context) {
   Generation generation;
   generation.start = std::chrono::steady_clock::now();
   generation.kind = job.kind;
@@ -102,7 +102,7 @@ ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedMode
   std::string messages;
   ANEDVD_TRY(std::vector<Prepared> prepared,
              job.messages ? prepare_chat(*model, job, generation, messages) : prepare_raw(*model, job, generation));
-  if (with_trace) generation.trace = std::make_shared<const Json>(trace_of(*model, prepared, messages));
+  if (context.with_trace) generation.trace = std::make_shared<const Json>(trace_of(*model, prepared, messages));
 
   for (size_t p = 0; p < prepared.size(); ++p) {
     generation.prompt_sizes.push_back(int(prepared[p].ids.size()));
@@ -116,7 +116,8 @@ ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedMode
       auto ticket = model->engine().submit(std::move(request));
       if (!ticket) {
         for (Choice& other : generation.choices) other.ticket->cancel();
-        return refuse(ticket.error().code == ErrorCode::kBusy ? engine_is_full(no_queue) : from_engine(ticket.error()));
+        return refuse(ticket.error().code == ErrorCode::kBusy ? engine_is_full(context.no_queue)
+                                                              : from_engine(ticket.error()));
       }
       Choice choice;
       choice.ticket = std::move(*ticket);
@@ -126,7 +127,10 @@ ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedMode
     }
   }
   generation.model = std::move(model);
-  return generation_response(std::move(generation), job.shaper(), job.stream, std::move(request_id));
+  std::vector<std::weak_ptr<Ticket>> tickets;
+  for (const Choice& choice : generation.choices) tickets.push_back(choice.ticket);
+  generation.registration = context.running->add(context.request_id, std::move(tickets));
+  return generation_response(std::move(generation), job.shaper(), job.stream, context.request_id);
 }
 
 }  // namespace anedvd

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "api/generation/generation.h"
+#include "api/generation/running_requests.h"
 #include "api/generation/sampling_fields.h"
 
 namespace anedvd {
@@ -47,8 +48,16 @@ struct GenerationJob {
   std::function<std::unique_ptr<Shaper>()> shaper;
 };
 
+// What an answer needs to know of the HTTP request that it is for.
+struct JobContext {
+  bool with_trace = false;
+  bool no_queue = false;
+  std::string request_id;
+  std::shared_ptr<RunningRequests> running;
+};
+
 // Renders, tokenises, checks and submits. Takes the time that the prompt takes: not for a thread that others wait for.
 ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedModel> model, GenerationJob job,
-                                                      bool with_trace, bool no_queue, std::string request_id);
+                                                      const JobContext& context);
 
 }  // namespace anedvd

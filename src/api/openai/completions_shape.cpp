@@ -23,7 +23,7 @@ class LegacyLogprobs {
     const std::string text = token_text(tokenizer_, token.token);
     tokens_.push_back(text);
     offsets_.push_back(offset_);
-    offset_ += text.size();
+    offset_ += characters(token.token);
     if (is_first_of_prompt) {
       // Nothing stands before it, so it has no probability.
       values_.push_back(nullptr);
@@ -47,6 +47,13 @@ class LegacyLogprobs {
   size_t offset() const { return offset_; }
 
  private:
+  // Characters that begin in this token: clients count in them, and one may be spread over several tokens.
+  size_t characters(Token token) const {
+    std::string bytes;
+    tokenizer_.append_bytes(token, bytes, true);
+    return size_t(std::count_if(bytes.begin(), bytes.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+  }
+
   static double finite(float logprob) { return std::isfinite(logprob) ? double(logprob) : -9999.0; }
 
   const Tokenizer& tokenizer_;
@@ -171,7 +178,7 @@ class CompletionsShaper : public Shaper {
   }
 
   const CompletionsShape shape_;
-  std::vector<size_t> offsets_;  // by choice, in bytes of its text
+  std::vector<size_t> offsets_;  // by choice, in characters of its text
 };
 
 }  // namespace

@@ -125,6 +125,19 @@ void Service::cancel_response(std::shared_ptr<const Request> request, Done done)
   done(whole_response({200, {{"Content-Type", "application/json"}}, stored->body}));
 }
 
+void Service::cancel_request(std::shared_ptr<const Request> request, Done done) {
+  std::string_view id = std::string_view(request->path).substr(std::string_view("/v1/requests/").size());
+  id.remove_suffix(std::string_view("/cancel").size());
+  if (running_->cancel(std::string(id)))
+    return done(json_response({{"id", id}, {"object", "request"}, {"status", "cancelled"}}));
+  refuse_with(*request,
+              {.status = 404,
+               .type = "not_found_error",
+               .code = "request_not_found",
+               .message = "No answer to such a request is under way; the header x-request-id names each."},
+              done);
+}
+
 void Service::embeddings(std::shared_ptr<const Request> request, Done done) {
   const auto body = parse_body(request->body);
   if (!body) return refuse_with(*request, body.error(), done);

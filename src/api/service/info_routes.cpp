@@ -81,6 +81,21 @@ Json anthropic_model(const ModelStatus& status) {
   return json;
 }
 
+// ":8080" or "" where the page was asked for as localhost though the server listens on 127.0.0.1.
+std::optional<std::string> localhost_port(const Request& request) {
+  if (!request.loopback_v4 || !request.target.starts_with('/') || request.target.starts_with("//")) return std::nullopt;
+  for (const std::string_view name : {"forwarded", "x-forwarded-host", "x-forwarded-for"})
+    if (request.has_header(name)) return std::nullopt;
+  constexpr std::string_view kName = "localhost";
+  const std::string host(request.header("host"));
+  std::string lower = host;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? char(c + 32) : c;
+  if (lower != kName && !lower.starts_with("localhost:")) return std::nullopt;
+  const std::string port = lower.substr(kName.size());
+  if (port.find_first_not_of("0123456789", 1) != std::string::npos) return std::nullopt;
+  return port;
+}
+
 }  // namespace
 
 Answer Service::page(const Request& request) {
@@ -88,6 +103,11 @@ Answer Service::page(const Request& request) {
     return refused(request, {.status = 404,
                              .type = "not_found_error",
                              .message = "This server has no page. The API is at /v1 (OpenAI) and / (Anthropic)."});
+  // Browsers keep chats by origin: under two names of one server half of them would seem lost. A proxy's names are its own.
+  if (const auto port = localhost_port(request))
+    return {307,
+            {{"Location", fmt::format("http://127.0.0.1{}{}", *port, request.target)}, {"Cache-Control", "no-store"}},
+            {}};
   return page_answer(page_, request);
 }
 

@@ -47,6 +47,7 @@ const Service::Route Service::kRoutes[] = {
     {"POST", "/v1/responses", false, false, nullptr, &Service::responses},
     {"POST", "/v1/responses/input_tokens", false, false, nullptr, &Service::responses_tokens},
     {"POST", "/v1/responses/", true, false, nullptr, &Service::cancel_response, "/cancel"},
+    {"POST", "/v1/requests/", true, false, nullptr, &Service::cancel_request, "/cancel"},
     {"GET", "/v1/responses/", true, false, &Service::stored_response},
     {"DELETE", "/v1/responses/", true, false, &Service::deleted_response},
     {"POST", "/v1/embeddings", false, false, nullptr, &Service::embeddings},
@@ -177,6 +178,11 @@ std::vector<Header> Service::common_headers(const Request& head, int) {
     headers.push_back({"request-id", head.id});
   else if (head.path.starts_with("/v1/"))
     headers.push_back({"openai-version", "2020-10-01"});
+  if (head.received && head.path.starts_with("/v1/")) {
+    const auto spent = std::chrono::steady_clock::now() - *head.received;
+    headers.push_back(
+        {"openai-processing-ms", std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(spent).count())});
+  }
   headers.push_back({"X-Content-Type-Options", "nosniff"});
   return headers;
 }
@@ -224,7 +230,7 @@ void Service::generate(std::shared_ptr<const Request> request, ApiResult<Generat
   with_model(
       request, shared->model, shared->dialect,
       [this, request, shared, with_trace](std::shared_ptr<ServedModel> model) {
-        return start_generation(std::move(model), *shared, with_trace, options_.no_queue, request->id);
+        return start_generation(std::move(model), *shared, {with_trace, options_.no_queue, request->id, running_});
       },
       std::move(done));
 }

@@ -12,6 +12,7 @@
 #include "api/exchange.h"
 #include "api/gate.h"
 #include "api/generation/generation_job.h"
+#include "api/generation/running_requests.h"
 #include "api/models/model_registry.h"
 #include "api/openai/response_store.h"
 #include "api/service/metrics.h"
@@ -79,6 +80,7 @@ class Service : public Application {
   void responses(std::shared_ptr<const Request> request, Done done);
   void responses_tokens(std::shared_ptr<const Request> request, Done done);
   void cancel_response(std::shared_ptr<const Request> request, Done done);
+  void cancel_request(std::shared_ptr<const Request> request, Done done);
   void embeddings(std::shared_ptr<const Request> request, Done done);
   void rerank(std::shared_ptr<const Request> request, Done done);
   void tokenize(std::shared_ptr<const Request> request, Done done);
@@ -102,6 +104,7 @@ class Service : public Application {
   const Gate gate_;
   Metrics metrics_;
   ResponseStore stored_;
+  const std::shared_ptr<RunningRequests> running_ = std::make_shared<RunningRequests>();
   std::atomic<bool> is_draining_ = false;
   WorkerPool workers_;
 };

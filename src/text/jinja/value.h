@@ -46,7 +46,7 @@ enum class Kind : uint8_t {
 enum class ListStyle : uint8_t { kList, kTuple, kGroup, kRange, kGenerator, kDictKeys, kDictValues, kDictItems };
 
 constexpr uint64_t kMaxWeight = uint64_t{1} << 40;  // sums stop here
-constexpr int kMaxValueDepth = 300;                 // JSON from outside nests at most 256 (base/json.h)
+constexpr int kMaxValueDepth = 300;                 // deeper JSON is refused where it becomes a value
 
 // Anything on the heap; gives its bytes back to the budget when it goes.
 struct Object {
