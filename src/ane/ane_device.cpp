@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ane/scaling.h"
+
 namespace anedvd {
 namespace {
 
@@ -90,13 +92,14 @@ Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpe
     note(fmt::format("{} programs are loaded: the rest stays on the host", counters_.loaded));
     return Refused{false};
   }
-  MilProgram mil = write_mil(plan, spec, {options_.dialect, options_.width});
+  const Scaling scaling = options_.scale ? choose_scaling(plan, spec, find) : Scaling{};
+  MilProgram mil = write_mil(plan, spec, {options_.dialect, options_.width, scaling.exponents});
   ANEDVD_TRY(WeightFile weights, write_weights(mil, find, driver_.scratch_folder()));
   std::string id;
   auto loaded = bring_up(mil.text, weights, id);
   if (!loaded && kind_of(loaded.error()) == FailureKind::kInvalidProgram && !dialect_is_known_) {
     const DriverFailure first = loaded.error();
-    MilProgram again = write_mil(plan, spec, {other(options_.dialect), options_.width});
+    MilProgram again = write_mil(plan, spec, {other(options_.dialect), options_.width, scaling.exponents});
     loaded = bring_up(again.text, weights, id);
     if (loaded) {
       ++counters_.dialect_switches;
@@ -112,6 +115,7 @@ Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpe
   }
   dialect_is_known_ = true;
   ++counters_.loaded;
+  mil.row_norm = scaling.row_norm;
   ANEDVD_TRY(auto program,
              AneProgram::make(driver_, std::move(*loaded), std::move(mil), options_.width, std::move(id)));
   return Attempt(std::move(program));

@@ -29,6 +29,7 @@ struct AneOptions {
   int max_compiles = 110, max_loaded = 110;  // 119 and 126 were observed as ceilings; others run on this machine, too
   bool fuse_norms = false;                   // rms_norm on the device: squares overflow (docs/ane.md#reductions)
   bool fuse = true;                          // false: every linear a program of its own
+  bool scale = true;                         // lift small sums above the accumulator's grain (scaling.h)
   bool measure =
       false;  // time each program on the device and on the host, and run it where it is faster (AneExecutable::measure)
   Patience patience;

@@ -1,8 +1,10 @@
 #include "ane/ane_program.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ane/planar.h"
+#include "ane/scaling.h"
 #include "device/host_ops.h"
 
 namespace anedvd {
@@ -61,14 +63,21 @@ Result<std::unique_ptr<AneProgram>> AneProgram::make(Driver& driver, std::unique
 }
 
 DriverResult<> AneProgram::write_inputs(std::span<float* const> values, int columns, const Plan& plan) {
+  scales_.assign(size_t(columns), 1);
+  if (mil_.row_norm > 0) {
+    const ValueId input = mil_.inputs[0].parts[0].value;
+    const int64_t dim = plan.values[size_t(input)].dim, stride = column_floats(int(dim));
+    for (int c = 0; c < columns; ++c)
+      scales_[size_t(c)] = column_scale(values[size_t(input)] + c * stride, dim, mil_.row_norm);
+  }
   for (size_t i = 0; i < inputs_.size(); ++i) {
     auto memory = inputs_[i]->lock(Surface::Access::kWrite);
     if (!memory) return tl::unexpected(memory.error());
     int64_t first = 0;
     for (const PortPart& part : mil_.inputs[i].parts) {
       const int64_t stride = column_floats(plan.values[size_t(part.value)].dim);
-      scatter_planes(values[size_t(part.value)] + part.first_row, stride, first, part.rows, columns, layout_.inputs[i],
-                     *memory);
+      scatter_planes(values[size_t(part.value)] + part.first_row, stride, first, part.rows, columns, scales_,
+                     layout_.inputs[i], *memory);
       first += part.rows;
     }
     clear_planes(columns, filled_, layout_.inputs[i], *memory);
@@ -91,13 +100,16 @@ DriverResult<> AneProgram::evaluate(const Patience& patience, int64_t& retries) 
 
 DriverResult<> AneProgram::read_outputs(std::span<float* const> values, int columns, const Plan& plan) {
   overflowed_ = false;
+  undo_.resize(size_t(columns));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     auto memory = outputs_[i]->lock(Surface::Access::kRead);
     if (!memory) return tl::unexpected(memory.error());
     int64_t first = 0;
     for (const PortPart& part : mil_.outputs[i].parts) {
       const int64_t stride = column_floats(plan.values[size_t(part.value)].dim);
-      const bool is_finite = gather_planes(*memory, layout_.outputs[i], first, part.rows, columns,
+      const float undo = std::exp2f(float(-part.exponent));
+      for (int c = 0; c < columns; ++c) undo_[size_t(c)] = undo / scales_[size_t(c)];
+      const bool is_finite = gather_planes(*memory, layout_.outputs[i], first, part.rows, columns, undo_,
                                            values[size_t(part.value)] + part.first_row, stride);
       overflowed_ = overflowed_ || !is_finite;
       first += part.rows;

@@ -45,6 +45,7 @@ class AneProgram {
   ProgramLayout layout_;
   int filled_ = 0;  // columns that the inputs' surfaces hold; those behind are zero
   bool overflowed_ = false;
+  std::vector<float> scales_, undo_;                        // by column: of the inputs, and what takes them back
   std::vector<std::unique_ptr<Surface>> inputs_, outputs_;  // outlive the loaded program's use of them
   std::unique_ptr<LoadedProgram> loaded_;
 };

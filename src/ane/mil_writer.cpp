@@ -15,7 +15,11 @@ constexpr int64_t kHalfBytes = 2;
 class Writer {
  public:
   Writer(const Plan& plan, const ProgramSpec& spec, const MilOptions& options)
-      : plan_(plan), spec_(spec), function_(options.dialect, options.width), width_(options.width) {}
+      : plan_(plan),
+        spec_(spec),
+        exponents_(options.exponents),
+        function_(options.dialect, options.width),
+        width_(options.width) {}
 
   MilProgram write() {
     for (const ValueId id : spec_.inputs) {
@@ -31,7 +35,7 @@ class Writer {
         for (const size_t member : stack) done[member] = true;
         write_stack(stack);
       } else {
-        write_op(op_at(i));
+        write_op(op_at(i), exponent_at(i));
       }
     }
     std::vector<DeclaredTensor> inputs;
@@ -44,6 +48,21 @@ class Writer {
 
  private:
   const Op& op_at(size_t i) const { return plan_.ops[size_t(spec_.ops[i])]; }
+  int exponent_at(size_t i) const { return exponents_.empty() ? 0 : exponents_[i]; }
+
+  // The program holds 2^shift times the value.
+  int shift(ValueId id) const {
+    const auto found = shifts_.find(id);
+    return found == shifts_.end() ? 0 : found->second;
+  }
+
+  // The name of the value itself.
+  std::string unshifted(ValueId id) {
+    if (shift(id) == 0) return names_.at(id);
+    const auto found = unshifted_.find(id);
+    if (found != unshifted_.end()) return found->second;
+    return unshifted_[id] = binary("mul", names_.at(id), function_.half(std::exp2f(float(-shift(id)))), rows(id));
+  }
 
   // Rows of a value in this program. Only what a linear writes is sliced, never what it reads.
   int64_t dim(ValueId id) const { return plan_.values[size_t(id)].dim; }
@@ -86,7 +105,7 @@ class Writer {
   // The name of a value that is about to be written: a fresh one, or its port's.
   std::string target(ValueId id) {
     if (!leaves(id)) return {};
-    return new_port({{id, spec_.is_sliced() ? spec_.first_row : 0, rows(id)}});
+    return new_port({{id, spec_.is_sliced() ? spec_.first_row : 0, rows(id), shift(id)}});
   }
 
   std::string slot(std::vector<WeightPart> parts, std::span<const int64_t> shape) {
@@ -137,10 +156,10 @@ class Writer {
     return emit(op, arguments, channels, std::move(name));
   }
 
-  WeightPart part_of(WeightId id) const {
+  WeightPart part_of(WeightId id, int exponent) const {
     const WeightRef& ref = plan_.weights[size_t(id)];
-    if (spec_.is_sliced()) return {ref, 0, spec_.first_row, spec_.rows, ref.cols};
-    return {ref, 0, 0, ref.rows, ref.cols};
+    if (spec_.is_sliced()) return {ref, 0, spec_.first_row, spec_.rows, ref.cols, exponent};
+    return {ref, 0, 0, ref.rows, ref.cols, exponent};
   }
 
   void write_stack(const std::vector<size_t>& stack) {
@@ -149,9 +168,10 @@ class Writer {
     int64_t total = 0;
     for (const size_t i : stack) {
       const Op& op = op_at(i);
-      weights.push_back(part_of(op.weight));
-      if (op.bias >= 0) biases.push_back(part_of(op.bias));
-      parts.push_back({op.out, 0, dim(op.out)});
+      const int own = exponent_at(i), all = shift(op.in[0]) + own;
+      weights.push_back(part_of(op.weight, own));
+      if (op.bias >= 0) biases.push_back(part_of(op.bias, all));
+      parts.push_back({op.out, 0, dim(op.out), all});
       total += dim(op.out);
     }
     write_linear(op_at(stack[0]), std::move(weights), std::move(biases), total, new_port(std::move(parts)));
@@ -168,29 +188,35 @@ class Writer {
     return binary("add", product, bias, out_rows, std::move(name));
   }
 
-  void write_op(const Op& op) {
+  void write_op(const Op& op, int exponent) {
+    if (op.kind == OpKind::kLinear || op.kind == OpKind::kScale) shifts_[op.out] = shift(op.in[0]) + exponent;
+    if (op.kind == OpKind::kMul) shifts_[op.out] = shift(op.in[0]) + shift(op.in[1]);
+    // Inputs are brought back to their own size before the result is named: names say the order of the statements.
+    const bool needs_own_size = op.kind != OpKind::kLinear && op.kind != OpKind::kScale && op.kind != OpKind::kMul;
+    for (const ValueId in : op.in)
+      if (needs_own_size && in >= 0) unshifted(in);
     std::string name = target(op.out);
-    names_[op.out] = statement_of(op, std::move(name));
+    names_[op.out] = statement_of(op, exponent, std::move(name));
   }
 
-  std::string statement_of(const Op& op, std::string name) {
+  std::string statement_of(const Op& op, int exponent, std::string name) {
     const int64_t channels = rows(op.out);
     switch (op.kind) {
       case OpKind::kLinear: {
         std::vector<WeightPart> biases;
-        if (op.bias >= 0) biases.push_back(part_of(op.bias));
-        return write_linear(op, {part_of(op.weight)}, std::move(biases), channels, std::move(name));
+        if (op.bias >= 0) biases.push_back(part_of(op.bias, shift(op.out)));
+        return write_linear(op, {part_of(op.weight, exponent)}, std::move(biases), channels, std::move(name));
       }
-      case OpKind::kAdd: return binary("add", names_.at(op.in[0]), names_.at(op.in[1]), channels, std::move(name));
+      case OpKind::kAdd: return binary("add", unshifted(op.in[0]), unshifted(op.in[1]), channels, std::move(name));
       case OpKind::kMul: return binary("mul", names_.at(op.in[0]), names_.at(op.in[1]), channels, std::move(name));
       case OpKind::kScale: return binary("mul", names_.at(op.in[0]), nearest_half(op.param), channels, std::move(name));
       case OpKind::kSilu: {
-        const std::string& x = names_.at(op.in[0]);
+        const std::string x = unshifted(op.in[0]);
         return binary("mul", x, unary("sigmoid", x, channels), channels, std::move(name));
       }
-      case OpKind::kGeluTanh: return gelu(names_.at(op.in[0]), channels, std::move(name));
+      case OpKind::kGeluTanh: return gelu(unshifted(op.in[0]), channels, std::move(name));
       case OpKind::kSoftCap: {
-        const std::string scaled = binary("mul", names_.at(op.in[0]), nearest_half(1 / op.param), channels);
+        const std::string scaled = binary("mul", unshifted(op.in[0]), nearest_half(1 / op.param), channels);
         return binary("mul", unary("tanh", scaled, channels), nearest_half(op.param), channels, std::move(name));
       }
       case OpKind::kRmsNorm: return norm(op, channels, std::move(name));
@@ -215,7 +241,7 @@ class Writer {
   // x ⊙ (mean(x²) + ε)^-½ ⊙ gain. The sum is a convolution with equal weights, whose accumulator is wide; reduce_sum's is fp16
   // (docs/ane.md#reductions). Weights of about 1/sqrt(C) keep both the products and the sum in the middle of the accumulator's range.
   std::string norm(const Op& op, int64_t channels, std::string name) {
-    const std::string& x = names_.at(op.in[0]);
+    const std::string x = unshifted(op.in[0]);
     const float weight = std::exp2(-std::round(std::log2(float(channels)) / 2));
     const int64_t shape[] = {1, channels, 1, 1};
     const std::string ones = slot({{std::nullopt, weight, 0, 1, channels}}, shape);
@@ -231,10 +257,12 @@ class Writer {
 
   const Plan& plan_;
   const ProgramSpec& spec_;
+  const std::vector<int>& exponents_;
   MilFunction function_;
   int width_;
   MilProgram program_;
-  std::map<ValueId, std::string> names_;
+  std::map<ValueId, std::string> names_, unshifted_;
+  std::map<ValueId, int> shifts_;
   uint64_t file_end_ = kHeaderBytes;
 };
 

@@ -23,6 +23,8 @@ namespace anedvd {
 struct MilOptions {
   MilDialect dialect = MilDialect::kTerse;
   int width = 64;  // columns of every activation
+  // By position in the spec's ops: a linear's weights are multiplied by 2^exponent (scaling.h). Empty: none are.
+  std::vector<int> exponents = {};
 };
 
 // Rows [first_row, first_row + rows) of a stored weight; a vector (a bias, a gain) is one number a row.
@@ -30,6 +32,7 @@ struct WeightPart {
   std::optional<WeightRef> ref;  // none: `fill` everywhere
   float fill = 0;
   int64_t first_row = 0, rows = 0, cols = 1;
+  int exponent = 0;  // every number is multiplied by 2^exponent
 };
 
 // One record of the weight file: parts one below the other.
@@ -43,6 +46,7 @@ struct WeightSlot {
 struct PortPart {
   ValueId value = -1;
   int64_t first_row = 0, rows = 0;
+  int exponent = 0;  // the program holds 2^exponent times the value
 };
 
 struct Port {
@@ -58,6 +62,7 @@ struct MilProgram {
   std::vector<std::string> ops;  // names as in the text, for error messages
   int64_t macs_per_column = 0;
   int64_t weight_bytes = 0;
+  double row_norm = 0;  // > 0: linear, each column may have a scale of its own (scaling.h)
 };
 
 // Every op of the spec is_writable.

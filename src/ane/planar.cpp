@@ -29,15 +29,18 @@ inline __attribute__((always_inline)) uint16_t clamped_half(float value) {
   return uint16_t((bits >> 16 & 0x8000u) | half);
 }
 
-inline __attribute__((always_inline)) void convert(const float* source, int64_t count, uint16_t* halves) {
-  for (int64_t i = 0; i < count; ++i) halves[i] = clamped_half(source[i]);
+inline __attribute__((always_inline)) void convert(const float* source, int64_t count, float factor, uint16_t* halves) {
+  for (int64_t i = 0; i < count; ++i) halves[i] = clamped_half(source[i] * factor);
 }
 
-void to_halves(const float* source, int64_t count, uint16_t* halves) { convert(source, count, halves); }
+void to_halves(const float* source, int64_t count, float factor, uint16_t* halves) {
+  convert(source, count, factor, halves);
+}
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2"))) void to_halves_avx2(const float* source, int64_t count, uint16_t* halves) {
-  convert(source, count, halves);
+__attribute__((target("avx2"))) void to_halves_avx2(const float* source, int64_t count, float factor,
+                                                    uint16_t* halves) {
+  convert(source, count, factor, halves);
 }
 auto best_to_halves() { return __builtin_cpu_supports("avx2") ? to_halves_avx2 : to_halves; }
 #else
@@ -47,13 +50,13 @@ auto best_to_halves() { return to_halves; }
 }  // namespace
 
 void scatter_planes(const float* source, int64_t stride, int64_t first, int64_t rows, int columns,
-                    const TensorLayout& layout, std::span<std::byte> surface) {
+                    std::span<const float> factors, const TensorLayout& layout, std::span<std::byte> surface) {
   const auto to = best_to_halves();
   std::array<uint16_t, kTile> halves;
   for (int64_t tile = 0; tile < rows; tile += kTile) {
     const int64_t count = std::min(kTile, rows - tile);
     for (int column = 0; column < columns; ++column) {
-      to(source + column * stride + tile, count, halves.data());
+      to(source + column * stride + tile, count, factors[size_t(column)], halves.data());
       for (int64_t i = 0; i < count; ++i) plane(surface.data(), layout, first + tile + i)[column] = halves[size_t(i)];
     }
   }
@@ -66,13 +69,13 @@ void clear_planes(int from, int to, const TensorLayout& layout, std::span<std::b
 }
 
 bool gather_planes(std::span<const std::byte> surface, const TensorLayout& layout, int64_t first, int64_t rows,
-                   int columns, float* target, int64_t stride) {
+                   int columns, std::span<const float> factors, float* target, int64_t stride) {
   constexpr uint32_t kExponent = 0x7c00;
   bool is_finite = true;
   for (int64_t row = 0; row < rows; ++row) {
     const uint16_t* halves = plane(surface.data(), layout, first + row);
     for (int column = 0; column < columns; ++column) {
-      target[column * stride + row] = half_to_float(halves[column]);
+      target[column * stride + row] = half_to_float(halves[column]) * factors[size_t(column)];
       is_finite = is_finite && (halves[column] & kExponent) != kExponent;
     }
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "ane/mil_writer.h"
@@ -18,6 +19,7 @@ class Stream {
 
   Result<> put(const WeightPart& part) {
     if (!part.ref) return put_constant(part);
+    factor_ = std::exp2f(float(part.exponent));
     if (const auto put = part.cols == 1 ? put_vector(part) : put_matrix(part); !put)
       return fail_in(fmt::format("tensor \"{}\"", visible(part.ref->tensor)), put.error());
     return {};
@@ -38,6 +40,8 @@ class Stream {
   Result<> put_values(std::span<float> values) {
     if (part_add_ != 0)
       for (float& value : values) value += part_add_;
+    if (factor_ != 1)
+      for (float& value : values) value *= factor_;
     halves_.resize(values.size());
     ANEDVD_TRY_VOID(to_weight_halves(values, halves_));
     return writer_.append(std::as_bytes(std::span(halves_)));
@@ -80,7 +84,7 @@ class Stream {
 
   WeightFileWriter& writer_;
   const TensorFinder& find_;
-  float part_add_ = 0;
+  float part_add_ = 0, factor_ = 1;
   std::vector<float> values_, stored_;
   std::vector<uint16_t> halves_;
 };

@@ -107,13 +107,18 @@ Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads) {
   return objc::open_objc_driver();
 }
 
-Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise) {
+bool has_simulated_tables(const Args& args, std::string_view device) {
+  return device == "sim" && args.text("--sim-act").value_or("lut33") != "exact";
+}
+
+Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise, bool exact_activations) {
   DeviceChoice choice;
   choice.name = args.text("--device").value_or("auto");
   if (choice.name == "auto") choice.name = has_framework() ? "ane" : otherwise;
   ANEDVD_TRY(const AneOptions options, ane_options_of(args));
   if (choice.name == "sim") {
-    ANEDVD_TRY(const sim::Profile profile, sim_profile_of(args));
+    ANEDVD_TRY(sim::Profile profile, sim_profile_of(args));
+    if (exact_activations) profile.numerics.table_activations = false;
     const DriverMaker open = [profile](int threads) -> Result<std::unique_ptr<Driver>> {
       sim::Profile own = profile;
       own.threads = threads;

@@ -30,8 +30,12 @@ struct DeviceChoice {
 };
 
 // --device and what belongs to it; `otherwise` is what "auto" means on a machine without a Neural Engine. Errors: kDevice for a device that the
-// machine lacks, kUsage for values that are none.
-Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise = "cpu");
+// machine lacks, kUsage for values that are none. `exact_activations`: as if --sim-act exact were given.
+Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise = "cpu",
+                                   bool exact_activations = false);
+
+// The simulator computes sigmoids by tables, so that their share of an error can be told by computing once more without them.
+bool has_simulated_tables(const Args& args, std::string_view device);
 
 // The driver behind --device sim or ane, for commands that compile programs without a model; auto is the simulator where there is no Neural
 // Engine. Errors as above; kUsage for cpu.

@@ -237,11 +237,70 @@ TEST_F(AneDeviceTest, AnOverflowOnTheChipIsComputedOnTheHost) {
   fixture.plan.logits = fixture.linear(fixture.one(OpKind::kScale, x, 20000), 32);
   fixture.plan.vocab = 32;
   fixture.plan.cache.push_back({1, 16});
-  Both both(fixture, {}, profile_with(""));
+  AneOptions options;
+  options.scale = false;
+  Both both(fixture, options, profile_with(""));
   ASSERT_TRUE(both.make());
   EXPECT_EQ(both.programs(), 1);
   for (const double error : both.run()) EXPECT_LT(error, 1e-5);
   EXPECT_EQ(both.executable().statistics().overflowed, 2);
+}
+
+// What a linear alone reads is scaled column by column: neither small nor large numbers meet the accumulator's ends.
+TEST_F(AneDeviceTest, ColumnsOfALinearHaveScalesOfTheirOwn) {
+  for (const float size : {2e-4f, 1.0f, 20000.0f}) {
+    for (const bool scale : {false, true}) {
+      PlanFixture fixture;
+      fixture.plan.logits = fixture.linear(fixture.one(OpKind::kScale, fixture.embed(16, 512), size), 32);
+      fixture.plan.vocab = 32;
+      fixture.plan.cache.push_back({1, 16});
+      AneOptions options;
+      options.scale = scale;
+      Both both(fixture, options, profile_with(""));
+      ASSERT_TRUE(both.make());
+      for (const double error : both.run()) {
+        if (scale) {
+          EXPECT_LT(error, 6e-4) << size;
+        } else if (size < 1) {
+          EXPECT_GT(error, 0.1);
+        }
+      }
+      EXPECT_EQ(both.executable().statistics().overflowed, !scale && size > 1 ? 2 : 0);
+    }
+  }
+}
+
+// Gemma's shape: a norm behind a feed-forward network divides by the size of its small sums, and with it lifts the accumulator's grain.
+TEST_F(AneDeviceTest, SmallSumsBeforeANormAreLiftedAboveTheGrain) {
+  for (const OpKind gate : {OpKind::kSilu, OpKind::kGeluTanh}) {
+    for (const bool scale : {false, true}) {
+      PlanFixture fixture;
+      const ValueId x = fixture.embed(16, 256), m = fixture.norm(x);
+      const auto small = [&](ValueId in, int rows, float spread) {
+        const WeightId id = fixture.weight(rows, fixture.dim(in), spread / std::sqrt(float(fixture.dim(in))));
+        return fixture.emit({.kind = OpKind::kLinear, .in = {in, -1, -1}, .weight = id}, rows);
+      };
+      const ValueId g = small(m, 512, 1), u = small(m, 512, 0.05f);
+      const ValueId d = small(fixture.two(OpKind::kMul, fixture.one(gate, g), u), 256, 0.1f);
+      fixture.plan.logits = fixture.linear(fixture.norm(d), 32);
+      fixture.plan.vocab = 32;
+      fixture.plan.cache.push_back({1, 16});
+      AneOptions options;
+      options.scale = scale;
+      sim::Profile profile = profile_with("");
+      profile.numerics.table_activations = false;
+      Both both(fixture, options, profile);
+      ASSERT_TRUE(both.make());
+      EXPECT_EQ(both.programs(), 2);
+      for (const double error : both.run()) {
+        if (scale) {
+          EXPECT_LT(error, 1.5e-3);
+        } else {
+          EXPECT_GT(error, 0.02);
+        }
+      }
+    }
+  }
 }
 
 TEST_F(AneDeviceTest, StopsAtItsBudgets) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "ane/sim/cost.h"
 #include "ane/sim/graph.h"
 #include "ane/sim/interpreter.h"
 #include "ane/sim/rules.h"
@@ -123,18 +124,14 @@ struct Service::State {
   // docs/ane.md#cost.
   uint64_t cost_of(const Compiled& program, const Interpreter& procedure) {
     const CostModel& cost = profile.cost;
-    const auto bytes = double(program.weight_bytes);
     const Graph& graph = procedure.graph();
-    const double width = double(graph.values[size_t(graph.inputs[0])].width());
-    bool is_slow_shape = false;
+    ProgramCost program_cost{double(program.weight_bytes), double(procedure.macs_per_column()),
+                             int(graph.values[size_t(graph.inputs[0])].width())};
     for (const GraphNode& node : graph.nodes)
-      is_slow_shape = is_slow_shape || (node.op == "conv" && graph.values[size_t(node.out)].channels() % 4096 == 0 &&
-                                        graph.values[size_t(node.inputs[0])].channels() % 4096 == 0);
-    const double reading = (is_slow_shape ? cost.kappa : 1) * (std::min(bytes, cost.near_bytes) / cost.near_gb_s +
-                                                               std::max(0.0, bytes - cost.near_bytes) / cost.far_gb_s);
-    const double computing = 2 * double(procedure.macs_per_column()) * width / (cost.tflop_s * 1e3);
-    const double launch = 1e3 * (idle_nanoseconds > 0 ? cost.launch_after_host_us : cost.launch_us);
-    double total = launch + std::max(reading, computing);
+      program_cost.is_slow_shape =
+          program_cost.is_slow_shape || (node.op == "conv" && graph.values[size_t(node.out)].channels() % 4096 == 0 &&
+                                         graph.values[size_t(node.inputs[0])].channels() % 4096 == 0);
+    double total = nanoseconds(cost, program_cost, idle_nanoseconds > 0);
     if (cost.noise > 0) total *= std::exp(std::normal_distribution<double>(0, cost.noise)(noise));
     return uint64_t(total);
   }

@@ -4,6 +4,7 @@
 #include "base/words.h"
 #include "cli/commands/all.h"
 #include "cli/commands/device/comparison.h"
+#include "cli/devices.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/table.h"
@@ -15,10 +16,13 @@ namespace {
 constexpr double kLinear = 2e-3, kActivated = 2e-2;
 constexpr size_t kPrompts = 4;
 
-Result<ExitCode> run_check(const Args& args) {
-  const Console console = Console::from(args);
-  const int layer = int(*args.integer("--layer"));
-  ANEDVD_TRY(Comparison comparison, load_comparison(args, 0));
+struct Checked {
+  std::vector<ProgramDifference> programs;
+  std::string device, label, machine;
+};
+
+Result<Checked> check_programs(const Args& args, int layer, bool exact_activations) {
+  ANEDVD_TRY(Comparison comparison, load_comparison(args, 0, exact_activations));
   if (layer >= comparison.both->layers())
     return fail(ErrorCode::kUsage, "--layer {}: the model's layers are 0 to {}; use a smaller one", layer,
                 comparison.both->layers() - 1);
@@ -29,25 +33,52 @@ Result<ExitCode> run_check(const Args& args) {
     const auto sequence = comparison.runtime->new_sequence();
     ANEDVD_TRY_VOID(comparison.runtime->append_all_logits(*sequence, prompt, [](int, std::span<const float>) {}));
   }
-  bool all_ok = !comparison.both->programs().empty();
-  Table table({{"program", Align::kLeft}, {"max abs"}, {"relative"}, {"not finite"}, {"", Align::kLeft}});
-  nlohmann::ordered_json json = {{"device", comparison.both->device().device},
-                                 {"machine", comparison.both->ane()->driver().machine()},
-                                 {"layer", layer},
-                                 {"kernels", nlohmann::json::array()}};
-  for (const ProgramDifference& program : comparison.both->programs()) {
+  return Checked{comparison.both->programs(), comparison.device, comparison.both->device().device,
+                 comparison.both->ane()->driver().machine()};
+}
+
+Result<ExitCode> run_check(const Args& args) {
+  const Console console = Console::from(args);
+  const int layer = int(*args.integer("--layer"));
+  ANEDVD_TRY(const Checked checked, check_programs(args, layer, false));
+  std::vector<ProgramDifference> without_tables;
+  const bool tells_share = has_simulated_tables(args, checked.device);
+  if (tells_share) {
+    ANEDVD_TRY(Checked again, check_programs(args, layer, true));
+    without_tables = std::move(again.programs);
+  }
+  bool all_ok = !checked.programs.empty();
+  std::vector<Column> columns = {{"program", Align::kLeft}, {"max abs"}, {"relative"}, {"worst column"}};
+  if (tells_share) columns.push_back({"without tables"});
+  columns.insert(columns.end(), {{"not finite"}, {"", Align::kLeft}});
+  Table table(columns);
+  nlohmann::ordered_json json = {
+      {"device", checked.label}, {"machine", checked.machine}, {"layer", layer}, {"kernels", nlohmann::json::array()}};
+  for (size_t i = 0; i < checked.programs.size(); ++i) {
+    const ProgramDifference& program = checked.programs[i];
     const Difference& difference = program.difference;
     const bool is_activated =
         program.name.find('+') != std::string::npos && program.name.find("down") != std::string::npos;
     const bool ok = difference.not_finite == 0 && difference.relative() <= (is_activated ? kActivated : kLinear);
     all_ok = all_ok && ok;
-    table.add({program.name, fmt::format("{:.2e}", difference.max_abs), fmt::format("{:.2e}", difference.relative()),
-               with_commas(difference.not_finite), ok ? "ok" : "WRONG"});
+    std::vector<std::string> cells = {program.name};
+    for (const double value : {difference.max_abs, difference.relative(), difference.worst_row})
+      cells.push_back(fmt::format("{:.2e}", value));
+    const double exact = i < without_tables.size() ? without_tables[i].difference.relative() : 0;
+    if (tells_share) cells.push_back(fmt::format("{:.2e}", exact));
+    cells.push_back(with_commas(difference.not_finite));
+    cells.push_back(ok ? "ok" : "WRONG");
+    table.add(cells);
     json["kernels"].push_back({{"name", program.name},
                                {"max_abs", difference.max_abs},
                                {"rel", difference.relative()},
+                               {"worst_column", difference.worst_row},
                                {"nan", difference.not_finite},
                                {"ok", ok}});
+    if (tells_share) {
+      json["kernels"].back()["rel_without_tables"] = exact;
+      json["kernels"].back()["table_share"] = std::max(0.0, difference.relative() - exact);
+    }
   }
   json["ok"] = all_ok;
   ANEDVD_TRY_VOID(write_out(args.given("--json") ? json.dump() + "\n" : table.render(console.out_columns)));

@@ -44,12 +44,13 @@ constexpr const char* kTexts[] = {
 
 }  // namespace
 
-Result<Comparison> load_comparison(const Args& args, int layers) {
+Result<Comparison> load_comparison(const Args& args, int layers, bool exact_activations) {
   ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
-  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim"));
+  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim", exact_activations));
   if (!device.compiler)
     return fail(ErrorCode::kUsage, "--device cpu: has no programs to compare; use --device sim, or perplexity --exact");
   Comparison comparison;
+  comparison.device = device.name;
   options.device = SideBySide::compiler(std::move(device.compiler), layers, &comparison.both);
   const std::string model = args.positionals().empty() ? *args.text("--model") : args.positionals()[0];
   ANEDVD_TRY(comparison.runtime, load_runtime(model, options));

@@ -14,10 +14,12 @@ namespace anedvd {
 struct Comparison {
   std::unique_ptr<Runtime> runtime;
   SideBySide* both = nullptr;  // lives in the runtime
+  std::string device;          // "sim", "ane"
 };
 
 // The model of the arguments on their device, beside the reference; without a Neural Engine "auto" is the simulator. `layers` > 0: the first ones.
-Result<Comparison> load_comparison(const Args& args, int layers);
+// `exact_activations`: of the simulator, whatever its options say.
+Result<Comparison> load_comparison(const Args& args, int layers, bool exact_activations = false);
 
 // --prompt as ids, or 32 short texts; for a model whose tokenizer is not there, 32 rows of ids that are always the same.
 Result<std::vector<std::vector<Token>>> comparison_prompts(const Args& args, Runtime& runtime);

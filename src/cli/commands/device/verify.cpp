@@ -117,6 +117,7 @@ Json certificate(const Comparison& comparison, const Verdict& verdict, const std
           {"machine", both.ane()->driver().machine()},
           {"programs", both.ane()->device().counters().loaded},
           {"host_programs", both.ane()->device().counters().host_programs},
+          {"overflows", both.ane()->executable().statistics().overflowed},
           {"model", comparison.runtime->source().path().string()},
           {"sha256", digest},
           {"version", kVersion}};
@@ -148,6 +149,10 @@ Result<ExitCode> run_verify(const Args& args) {
       {"perplexity", fmt::format("{:.4f}, the reference {:.4f}", std::exp(verdict.loss_device / foretold),
                                  std::exp(verdict.loss_reference / foretold))},
       {"verdict", ok ? "ok" : "DIFFERENT"}};
+  std::string layers;
+  for (const auto& [layer, difference] : comparison.both->entering())
+    if (layer > 0) layers += fmt::format("{}{:.1e}", layers.empty() ? "" : " ", difference.relative());
+  rows.insert(rows.begin() + 2, {"layers", layers.empty() ? "none" : layers});
   if (verdict.routed_otherwise > 0)
     rows.insert(
         rows.end() - 1,
