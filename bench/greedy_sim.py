@@ -75,6 +75,10 @@ def main():
             ids = json.loads(subprocess.run([args.anedvd, "tokenize", args.model, "--special", "--text", text],
                                             check=True, capture_output=True).stdout)
             written = run(args, text, ["--device", "cpu", "--exact"])
+            if not written:
+                equal += 1
+                print(f"equal   0 tokens  {text[:50]!r}: the exact text ends at once, not compared", flush=True)
+                continue
             decoded = run(args, text, simulator) if args.decode else None
             # Row i chooses written[i].
             exact, given = (logits(args, ids + written[:-1], folder, options)[len(ids) - 1:]
@@ -96,6 +100,8 @@ def main():
             partings.append(abs(margin))
             print(f"parts at {at:3}       {text[:50]!r}: exact {wanted}, simulator {other}; exact margin {margin:.4f}, there {there:+.4f}: moved by "
                   f"{abs(margin - there):.4f}; noise of the row {rms:.4f}, largest logit {largest:.2f}", flush=True)
+    if not moved:
+        sys.exit("no prompt was continued: nothing to compare")
     sigma = math.sqrt(sum(x * x for x in moved) / len(moved))
     beyond = sum(margin > 3 * sigma for margin in partings)
     print(f"{equal} of {min(args.prompts, len(PROMPTS))} equal; sigma {sigma:.4f} over {len(moved)} positions (largest {max(map(abs, moved)):.4f}); "
