@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ane/scaling.h"
+#include "ane/weight_probe.h"
 
 namespace anedvd {
 namespace {
@@ -31,6 +32,10 @@ Capabilities ane_capabilities(const AneOptions& options) {
   can.max_weights_per_program = options.fuse ? options.limits.weight_tensors : 1;
   can.max_programs = options.max_loaded;
   return can;
+}
+
+AneDevice::AneDevice(Driver& driver, AneOptions options) : driver_(driver), options_(std::move(options)) {
+  if (!options_.weights.empty()) options_.limits.slots_per_matrix = 2;
 }
 
 void AneDevice::note(const std::string& why) {
@@ -87,16 +92,55 @@ DriverResult<std::unique_ptr<LoadedProgram>> AneDevice::bring_up(const std::stri
   return tl::unexpected(own_failure("unreachable"));
 }
 
-Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find) {
-  if (counters_.loaded >= options_.max_loaded) {
-    note(fmt::format("{} programs are loaded: the rest stays on the host", counters_.loaded));
-    return Refused{false};
+// Keeps the wishes that this machine fulfils. Their text is the terse dialect's: where that is not taken none of them is.
+void AneDevice::probe_wishes() {
+  if (std::exchange(wishes_are_probed_, true)) return;
+  std::erase_if(options_.weights, [&](const WeightWish& wish) {
+    if (counters_.compiles >= options_.max_compiles) return true;
+    ++counters_.compiles;
+    const auto error = probe_weight_format(driver_, wish.format);
+    if (error && *error <= kMostProbeError) {
+      options_.dialect = MilDialect::kTerse;
+      dialect_is_known_ = true;
+      return false;
+    }
+    note(error ? fmt::format("{} weights are expanded wrongly here: error {:.1e}", format_name(wish.format), *error)
+               : "weights stay fp16: " + error.error().message);
+    return true;
+  });
+}
+
+// A program with codes that does not come up is no loss: the same comes in fp16.
+Result<AneDevice::BroughtUp> AneDevice::bring_up_coded(const Plan& plan, const ProgramSpec& spec,
+                                                       const TensorFinder& find, const Scaling& scaling) {
+  const MilOptions mil_options{options_.dialect, options_.width, scaling.exponents};
+  ANEDVD_TRY(const auto codes, choose_codes(write_mil(plan, spec, mil_options), find, options_.weights));
+  BroughtUp made{write_mil(plan, spec, mil_options, codes), nullptr, {}};
+  const bool has_codes = std::any_of(codes.begin(), codes.end(),
+                                     [](const WeightCode& code) { return code.format != WeightFormat::kFp16; });
+  if (!has_codes) return made;
+  ANEDVD_TRY(WeightFile weights, write_weights(made.mil, find, driver_.scratch_folder()));
+  made.loaded = bring_up(made.mil.text, weights, made.id);
+  if (!made.loaded) {
+    note("once more with fp16 weights: " + words_of(made.loaded.error()));
+    return made;
   }
-  const Scaling scaling = options_.scale ? choose_scaling(plan, spec, find) : Scaling{};
-  MilProgram mil = write_mil(plan, spec, {options_.dialect, options_.width, scaling.exponents});
+  for (const WeightCode& code : codes) {
+    const bool is_coded = code.format != WeightFormat::kFp16;
+    (is_coded ? counters_.coded_matrices : counters_.dense_matrices) += 1;
+    counters_.worst_weight_error = std::max(counters_.worst_weight_error, is_coded ? code.error : 0);
+  }
+  return made;
+}
+
+Result<AneDevice::BroughtUp> AneDevice::bring_up_dense(const Plan& plan, const ProgramSpec& spec,
+                                                       const TensorFinder& find, const Scaling& scaling) {
+  BroughtUp made{write_mil(plan, spec, {options_.dialect, options_.width, scaling.exponents}), nullptr, {}};
+  MilProgram& mil = made.mil;
+  auto& loaded = made.loaded;
   ANEDVD_TRY(WeightFile weights, write_weights(mil, find, driver_.scratch_folder()));
-  std::string id;
-  auto loaded = bring_up(mil.text, weights, id);
+  std::string& id = made.id;
+  loaded = bring_up(mil.text, weights, id);
   if (!loaded && kind_of(loaded.error()) == FailureKind::kInvalidProgram && !dialect_is_known_) {
     const DriverFailure first = loaded.error();
     MilProgram again = write_mil(plan, spec, {other(options_.dialect), options_.width, scaling.exponents});
@@ -109,15 +153,35 @@ Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpe
       loaded.error() = first;  // the preferred dialect's reason says more
     }
   }
-  if (!loaded) {
-    note(words_of(loaded.error()));
-    return Refused{smaller_may_do(kind_of(loaded.error()))};
+  return made;
+}
+
+Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find) {
+  if (counters_.loaded >= options_.max_loaded) {
+    note(fmt::format("{} programs are loaded: the rest stays on the host", counters_.loaded));
+    return Refused{false};
+  }
+  const Scaling scaling = options_.scale ? choose_scaling(plan, spec, find) : Scaling{};
+  BroughtUp made{{}, nullptr, {}};
+  const bool wishes = wishes_are_probed_ || !options_.weights.empty();
+  if (wishes) probe_wishes();
+  if (!options_.weights.empty()) {
+    ANEDVD_TRY(made, bring_up_coded(plan, spec, find, scaling));
+  }
+  if (!made.loaded || *made.loaded == nullptr) {
+    ANEDVD_TRY(made, bring_up_dense(plan, spec, find, scaling));
+    for (const WeightSlot& slot : made.mil.weights)
+      counters_.dense_matrices += wishes && made.loaded && slot.is_matrix ? 1 : 0;
+  }
+  if (!made.loaded) {
+    note(words_of(made.loaded.error()));
+    return Refused{smaller_may_do(kind_of(made.loaded.error()))};
   }
   dialect_is_known_ = true;
   ++counters_.loaded;
-  mil.row_norm = scaling.row_norm;
-  ANEDVD_TRY(auto program,
-             AneProgram::make(driver_, std::move(*loaded), std::move(mil), options_.width, std::move(id)));
+  made.mil.row_norm = scaling.row_norm;
+  ANEDVD_TRY(auto program, AneProgram::make(driver_, std::move(*made.loaded), std::move(made.mil), options_.width,
+                                            std::move(made.id)));
   return Attempt(std::move(program));
 }
 

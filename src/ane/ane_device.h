@@ -8,6 +8,7 @@
 // are errors. Counts compilations and loaded programs, because both are budgets of unknown size (docs/ane.md#budgets).
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@
 #include "ane/driver.h"
 #include "ane/patience.h"
 #include "ane/program_spec.h"
+#include "ane/scaling.h"
+#include "ane/weight_format.h"
 #include "device/partition.h"
 
 namespace anedvd {
@@ -32,6 +35,10 @@ struct AneOptions {
   bool scale = true;                         // lift small sums above the accumulator's grain (scaling.h)
   bool measure =
       false;  // time each program on the device and on the host, and run it where it is faster (AneExecutable::measure)
+  std::filesystem::path times_file;  // where measured times are kept between starts (times_memory.h); empty: nowhere
+  std::string times_conditions;      // what they depend on beside device and width
+  // Forms to store matrices in, of those that the machine's probe passes (docs/ane.md#compressed-weights).
+  std::vector<WeightWish> weights;
   Patience patience;
 };
 
@@ -42,13 +49,17 @@ struct AneCounters {
   int compiles = 0, loaded = 0, cached_loads = 0;
   int load_retries = 0, splits = 0, dialect_switches = 0;
   int64_t evaluate_retries = 0;
-  int host_programs = 0;              // that were meant for the device
-  std::vector<std::string> refusals;  // why, one line each
+  int measured_shapes = 0, remembered_shapes = 0;  // whose times were taken now, or at a start before
+  int host_programs = 0;                           // that were meant for the device
+  int coded_matrices = 0, dense_matrices = 0;      // stored in fewer bits; in fp16 although that was wished for
+  double worst_weight_error = 0;                   // of those in fewer bits
+  std::vector<std::string> refusals;               // why, one line each
 };
 
 // What a program takes on the device and on the host, with one column and with all of its width. Zeros: not measured.
 struct PartTimes {
   double device_us[2] = {0, 0}, host_us[2] = {0, 0};
+  std::string shape = {};  // steps and their sizes: programs of one shape are measured once
 
   // By a straight line between both measurements.
   bool host_is_faster(int columns, int width) const;
@@ -65,7 +76,7 @@ struct AnePart {
 // One thread. The driver outlives the device and all that it compiled.
 class AneDevice {
  public:
-  AneDevice(Driver& driver, AneOptions options) : driver_(driver), options_(std::move(options)) {}
+  AneDevice(Driver& driver, AneOptions options);
 
   // All parts of a partition, in order of execution. `find` is used during the call only.
   Result<std::vector<AnePart>> compile(const Plan& plan, const Partition& partition, const TensorFinder& find);
@@ -86,6 +97,17 @@ class AneDevice {
   using Attempt = std::variant<std::unique_ptr<AneProgram>, Refused>;
 
   Result<Attempt> attempt(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find);
+  // With codes, the program or nothing; without, in the dialect that works.
+  struct BroughtUp {
+    MilProgram mil;
+    DriverResult<std::unique_ptr<LoadedProgram>> loaded;
+    std::string id;
+  };
+  Result<BroughtUp> bring_up_coded(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find,
+                                   const Scaling& scaling);
+  Result<BroughtUp> bring_up_dense(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find,
+                                   const Scaling& scaling);
+  void probe_wishes();
   DriverResult<std::unique_ptr<LoadedProgram>> bring_up(const std::string& text, WeightFile& weights, std::string& id);
   DriverResult<std::unique_ptr<LoadedProgram>> compile_and_load(StagedProgram& staged);
   DriverResult<std::unique_ptr<LoadedProgram>> load_patiently(StagedProgram& staged);
@@ -100,6 +122,7 @@ class AneDevice {
   AneOptions options_;
   AneCounters counters_;
   bool dialect_is_known_ = false;  // one program was compiled in options_.dialect
+  bool wishes_are_probed_ = false;
 };
 
 }  // namespace anedvd

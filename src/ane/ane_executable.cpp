@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "ane/times_memory.h"
 #include "base/log.h"
 
 namespace anedvd {
@@ -81,7 +83,9 @@ Result<> AneExecutable::measure_part(AnePart& part) {
 
 // Times one program of each shape and places all of them. A program that the host runs faster at every width leaves the device.
 Result<> AneExecutable::measure() {
-  std::map<std::string, PartTimes> known;  // by shape
+  TimesMemory known(device_.options().times_file, fmt::format("{} · {} columns · {}", device_.driver().machine(),
+                                                              max_columns(), device_.options().times_conditions));
+  std::set<std::string> counted;
   for (AnePart& part : parts_) {
     if (part.program == nullptr || part.spec.is_sliced())
       continue;  // the host would compute every slice's linear whole
@@ -91,13 +95,19 @@ Result<> AneExecutable::measure() {
       shape += fmt::format("{} {} {}|", op_name(op.kind), plan_.values[size_t(op.out)].dim,
                            op.in[0] >= 0 ? plan_.values[size_t(op.in[0])].dim : 0);
     }
-    const auto found = known.find(shape);
-    if (found == known.end()) {
-      ANEDVD_TRY_VOID(measure_part(part));
-      known[shape] = part.times;
-    } else {
-      part.times = found->second;
+    const PartTimes* found = known.find(shape);
+    if (counted.insert(shape).second) {
+      AneCounters& counters = device_.counters();
+      (found == nullptr ? counters.measured_shapes : counters.remembered_shapes) += 1;
     }
+    if (found == nullptr) {
+      ANEDVD_TRY_VOID(measure_part(part));
+      // What could not be measured is tried again next time.
+      if (part.times.host_us[1] > 0) known.keep(shape, part.times);
+    } else {
+      part.times = *found;
+    }
+    part.times.shape = shape;
     const bool at_one = part.times.host_is_faster(1, max_columns());
     const bool at_all = part.times.host_is_faster(max_columns(), max_columns());
     if (at_one || at_all) ANEDVD_TRY_VOID(host_.prepare(part.spec.ops));
@@ -106,6 +116,8 @@ Result<> AneExecutable::measure() {
       --device_.counters().loaded;
     }
   }
+  if (device_.counters().measured_shapes > 0)
+    if (const auto saved = known.save(); !saved) warn("{}", saved.error().message);
   return {};
 }
 

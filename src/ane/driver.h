@@ -91,6 +91,9 @@ class StagedProgram {
   // The framework's hexadecimal name of text, weight dictionary and options.
   virtual std::string_view id() const = 0;
 
+  // Where the compiler reads model.mil and weights/w.bin.
+  virtual std::filesystem::path folder() const = 0;
+
   // The service says it holds this program compiled already: load() may be tried without compile().
   virtual bool is_compiled() const = 0;
 
@@ -108,6 +111,7 @@ class StagedProgram {
 enum class DictionaryContent {
   kDigest,    // the 32 bytes of the file's digest
   kTrueData,  // the file's bytes, mapped
+  kNothing,   // no bytes: programs of equal text share a name, whatever their weights; for probes
 };
 
 class Driver {

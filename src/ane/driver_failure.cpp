@@ -47,6 +47,9 @@ FailureKind compiler_kind(const DriverFailure& failure) {
 FailureKind kind_of(const DriverFailure& failure) {
   if (failure.domain == "anedvd") return FailureKind::kUnavailable;
   if (failure.domain == kCompilerDomain && failure.code == 1) return compiler_kind(failure);
+  // 11: the compiler's one word for all that it refuses; −14: too large.
+  if (failure.domain == kE5Domain)
+    return failure.code == 11 || failure.code == -14 ? FailureKind::kCannotLower : FailureKind::kOther;
   switch (failure.code) {
     case 10: return FailureKind::kInvalidBundle;
     case 53: return FailureKind::kNoMemory;

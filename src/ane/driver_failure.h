@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
 namespace anedvd {
+
+constexpr std::string_view kE5Domain = "e5rt";  // of the other route, whose codes are its own
 
 struct DriverFailure {
   std::string domain;              // NSError domain, or "anedvd" for failures of our own side of the bridge

@@ -16,7 +16,9 @@ std::string shape_text(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-std::string tensor_type(std::span<const int64_t> shape) { return fmt::format("tensor<fp16, {}>", shape_text(shape)); }
+std::string tensor_type(std::span<const int64_t> shape, std::string_view element = "fp16") {
+  return fmt::format("tensor<{}, {}>", element, shape_text(shape));
+}
 
 }  // namespace
 
@@ -61,45 +63,96 @@ std::string MilFunction::int32s(std::span<const int> values) {
   return constant(fmt::format("tensor<int32, [{}]>", values.size()), list + "]");
 }
 
-std::string MilFunction::weight(std::span<const int64_t> shape, uint64_t offset) {
-  const std::string type = tensor_type(shape), name = fresh();
-  body_ +=
-      fmt::format("    {} {} = const()[name = {}, val = {}(BLOBFILE(path = {}, offset = {}))];\n", type, name,
-                  literal("string", fmt::format("\"{}\"", name)), type,
-                  literal("string", fmt::format("\"{}\"", kWeightPath)), literal("uint64", std::to_string(offset)));
+std::string MilFunction::blob(std::string_view type, uint64_t offset) const {
+  return fmt::format("{}(BLOBFILE(path = {}, offset = {}))", type,
+                     literal("string", fmt::format("\"{}\"", kWeightPath)), literal("uint64", std::to_string(offset)));
+}
+
+std::string MilFunction::raw(std::string_view type, std::string_view call, std::string_view attributes,
+                             std::string name) {
+  if (name.empty()) name = fresh();
+  body_ += fmt::format("    {} {} = {}[name = {}{}{}];\n", type, name, call,
+                       literal("string", fmt::format("\"{}\"", name)), attributes.empty() ? "" : ", ", attributes);
   return name;
+}
+
+std::string MilFunction::weight(std::span<const int64_t> shape, uint64_t offset, std::string_view element) {
+  const std::string type = tensor_type(shape, element);
+  return raw(type, "const()", "val = " + blob(type, offset));
+}
+
+// Empty parentheses, everything in the brackets: the only spelling of this operation that is known to be read.
+std::string MilFunction::affine_weight(std::span<const int64_t> shape, uint64_t offset, float scale) {
+  ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "int8 weights in the verbose dialect");
+  return raw(tensor_type(shape), "constexpr_affine_dequantize()",
+             fmt::format("axis = int32(0), quantized_data = {}, scale = fp16({:a}), zero_point = int8(0)",
+                         blob(tensor_type(shape, "int8"), offset), scale));
+}
+
+std::string MilFunction::row_scaled_weight(std::span<const int64_t> shape, uint64_t offset, uint64_t scale_offset) {
+  ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "int8 weights in the verbose dialect");
+  const int64_t scales[] = {shape[0], 1, 1, 1};
+  const std::string data = weight(shape, offset, "int8"), scale = weight(scales, scale_offset);
+  return raw(tensor_type(shape), fmt::format("constexpr_blockwise_shift_scale(data = {}, scale = {})", data, scale));
+}
+
+std::string MilFunction::table_weight(std::span<const int64_t> shape, int bits, uint64_t offset,
+                                      uint64_t table_offset) {
+  ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "tables of weights in the verbose dialect");
+  // Of the indices' rank and two more.
+  const int64_t entries[] = {1, 1, 1, 1, int64_t(1) << bits, 1};
+  const std::string indices = weight(shape, offset, fmt::format("uint{}", bits)), table = weight(entries, table_offset);
+  return raw(tensor_type(shape), fmt::format("constexpr_lut_to_dense(indices = {}, lut = {})", indices, table));
 }
 
 std::string MilFunction::statement(std::string_view op, std::span<const Argument> arguments, int64_t channels,
                                    std::string name, int64_t columns) {
-  if (name.empty()) name = fresh();
   const int64_t shape[] = {1, channels, 1, columns < 0 ? width_ : columns};
-  body_ += fmt::format("    {} {} = {}(", tensor_type(shape), name, op);
+  std::string call = fmt::format("{}(", op);
   for (size_t i = 0; i < arguments.size(); ++i)
-    body_ += fmt::format("{}{} = {}", i == 0 ? "" : ", ", arguments[i].first, arguments[i].second);
-  body_ += fmt::format(")[name = {}];\n", literal("string", fmt::format("\"{}\"", name)));
-  return name;
+    call += fmt::format("{}{} = {}", i == 0 ? "" : ", ", arguments[i].first, arguments[i].second);
+  return raw(tensor_type(shape), call + ")", {}, std::move(name));
+}
+
+std::string MilFunction::conv(const std::string& weight, const std::string& x, int64_t rows, std::string name) {
+  const int ones[] = {1, 1}, zeros[] = {0, 0, 0, 0};
+  const Argument arguments[] = {{"dilations", int32s(ones)},
+                                {"groups", int32(1)},
+                                {"pad", int32s(zeros)},
+                                {"pad_type", string("valid")},
+                                {"strides", int32s(ones)},
+                                {"weight", weight},
+                                {"x", x}};
+  return statement("conv", arguments, rows, std::move(name));
 }
 
 std::string MilFunction::program(std::span<const DeclaredTensor> inputs, std::span<const std::string> outputs) const {
-  std::string text;
-  if (dialect_ == MilDialect::kTerse) {
-    text =
-        "program(1.3)\n[buildInfo = dict<string, string>({{\"coremlc-component-MIL\", \"3510.2.1\"}, "
-        "{\"coremlc-version\", \"3505.4.1\"}, {\"coremltools-component-milinternal\", \"\"}, "
-        "{\"coremltools-version\", \"9.0\"}})]\n{\n  func main<ios18>(";
-  } else {
-    text =
-        "program(1.0)\n[buildInfo = dict<tensor<string, []>, tensor<string, []>>({{\"coremlc-version\", "
-        "\"3505.4.1\"}})]\n{\n  func main<ios16>(";
-  }
+  const std::string main = function("main", inputs, outputs);
+  return mil_program(dialect_, {&main, 1});
+}
+
+std::string MilFunction::function(std::string_view name, std::span<const DeclaredTensor> inputs,
+                                  std::span<const std::string> outputs) const {
+  std::string text = fmt::format("  func {}<{}>(", name, dialect_ == MilDialect::kTerse ? "ios18" : "ios16");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int64_t shape[] = {1, inputs[i].channels, 1, inputs[i].width};
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", tensor_type(shape), inputs[i].name);
   }
   text += ") {\n" + body_ + "  } -> (";
   for (size_t i = 0; i < outputs.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", outputs[i]);
-  return text + ");\n}\n";
+  return text + ");\n";
+}
+
+std::string mil_program(MilDialect dialect, std::span<const std::string> functions) {
+  std::string text =
+      dialect == MilDialect::kTerse
+          ? "program(1.3)\n[buildInfo = dict<string, string>({{\"coremlc-component-MIL\", \"3510.2.1\"}, "
+            "{\"coremlc-version\", \"3505.4.1\"}, {\"coremltools-component-milinternal\", \"\"}, "
+            "{\"coremltools-version\", \"9.0\"}})]\n{\n"
+          : "program(1.0)\n[buildInfo = dict<tensor<string, []>, tensor<string, []>>({{\"coremlc-version\", "
+            "\"3505.4.1\"}})]\n{\n";
+  for (const std::string& function : functions) text += function;
+  return text + "}\n";
 }
 
 }  // namespace anedvd

@@ -35,15 +35,35 @@ class MilFunction {
   std::string string(std::string_view value);
   std::string int32s(std::span<const int> values);
 
-  // tensor<fp16, shape> from the weight file's record at `offset`.
-  std::string weight(std::span<const int64_t> shape, uint64_t offset);
+  // tensor<fp16, shape> from the weight file's record at `offset`; of another element type for operands of what follows.
+  std::string weight(std::span<const int64_t> shape, uint64_t offset, std::string_view element = "fp16");
+
+  // Dense fp16 weights that the chip expands from fewer bits (docs/ane.md#compressed-weights). The terse dialect only: nobody reports the
+  // verbose one with them. Records at the offsets: signed bytes; codes of `bits` bits and fp16 numbers.
+  std::string affine_weight(std::span<const int64_t> shape, uint64_t offset, float scale);
+  std::string row_scaled_weight(std::span<const int64_t> shape, uint64_t offset, uint64_t scale_offset);
+  std::string table_weight(std::span<const int64_t> shape, int bits, uint64_t offset, uint64_t table_offset);
+
+  // type name = call[name = "name", attributes]: any other statement, written as it stands. Returns the name.
+  std::string raw(std::string_view type, std::string_view call, std::string_view attributes = {},
+                  std::string name = {});
+
+  // type(BLOBFILE(…)): a record of the weight file as an operand.
+  std::string blob(std::string_view type, uint64_t offset) const;
 
   // [1, channels, 1, width] = op(arguments); `columns` < 0: the function's width. Returns the value's name: `name` or a fresh one.
   std::string statement(std::string_view op, std::span<const Argument> arguments, int64_t channels,
                         std::string name = {}, int64_t columns = -1);
 
+  // weight · x as a plain 1×1 convolution.
+  std::string conv(const std::string& weight, const std::string& x, int64_t rows, std::string name = {});
+
   // The whole program text with this as its only function, "main".
   std::string program(std::span<const DeclaredTensor> inputs, std::span<const std::string> outputs) const;
+
+  // This function alone, under another name, for a program of several.
+  std::string function(std::string_view name, std::span<const DeclaredTensor> inputs,
+                       std::span<const std::string> outputs) const;
 
  private:
   std::string fresh() { return "v" + std::to_string(next_++); }
@@ -57,5 +77,8 @@ class MilFunction {
   std::string body_;
   std::vector<std::pair<std::string, std::string>> constants_;  // text after the name → name
 };
+
+// A program of these functions.
+std::string mil_program(MilDialect dialect, std::span<const std::string> functions);
 
 }  // namespace anedvd

@@ -10,16 +10,16 @@ namespace anedvd {
 namespace {
 
 constexpr uint64_t kHeaderBytes = 64;
-constexpr int64_t kHalfBytes = 2;
 
 class Writer {
  public:
-  Writer(const Plan& plan, const ProgramSpec& spec, const MilOptions& options)
+  Writer(const Plan& plan, const ProgramSpec& spec, const MilOptions& options, std::span<const WeightCode> codes)
       : plan_(plan),
         spec_(spec),
         exponents_(options.exponents),
         function_(options.dialect, options.width),
-        width_(options.width) {}
+        width_(options.width),
+        codes_(codes) {}
 
   MilProgram write() {
     for (const ValueId id : spec_.inputs) {
@@ -108,16 +108,43 @@ class Writer {
     return new_port({{id, spec_.is_sliced() ? spec_.first_row : 0, rows(id), shift(id)}});
   }
 
+  // The record behind those that are there; returns its offset.
+  uint64_t place(WeightSlot slot) {
+    for (const WeightPart& part : slot.parts) slot.elements += part.rows * part.cols;
+    slot.elements += int64_t(slot.halves.size());
+    const int64_t bytes = (slot.elements * bits_of(slot.type) + 7) / 8;
+    slot.offset = next_record(file_end_);
+    file_end_ = slot.offset + kHeaderBytes + uint64_t(bytes);
+    program_.weight_bytes += bytes;
+    program_.weights.push_back(std::move(slot));
+    return program_.weights.back().offset;
+  }
+
   std::string slot(std::vector<WeightPart> parts, std::span<const int64_t> shape) {
     WeightSlot slot;
-    for (const WeightPart& part : parts) slot.elements += part.rows * part.cols;
     slot.parts = std::move(parts);
-    slot.offset = next_record(file_end_);
-    file_end_ = slot.offset + kHeaderBytes + uint64_t(slot.elements * kHalfBytes);
-    program_.weight_bytes += slot.elements * kHalfBytes;
-    const uint64_t offset = slot.offset;
-    program_.weights.push_back(std::move(slot));
-    return function_.weight(shape, offset);
+    return function_.weight(shape, place(std::move(slot)));
+  }
+
+  // A linear's weights, in the form that was chosen for them.
+  std::string matrix(std::vector<WeightPart> parts, std::span<const int64_t> shape) {
+    WeightSlot slot;
+    slot.parts = std::move(parts);
+    slot.is_matrix = true;
+    if (!codes_.empty()) slot.code = codes_[next_code_++];
+    const WeightFormat format = slot.code.format;
+    if (format == WeightFormat::kFp16) return function_.weight(shape, place(std::move(slot)));
+    WeightSlot numbers;
+    numbers.halves = slot.code.table.empty() ? slot.code.scales : slot.code.table;
+    const float first = half_to_float(numbers.halves[0]);
+    slot.type = format == WeightFormat::kLut4   ? BlobType::kUint4
+                : format == WeightFormat::kLut6 ? BlobType::kUint6
+                                                : BlobType::kInt8;
+    const uint64_t offset = place(std::move(slot));
+    if (format == WeightFormat::kInt8) return function_.affine_weight(shape, offset, first);
+    const uint64_t second = place(std::move(numbers));
+    if (format == WeightFormat::kInt8Row) return function_.row_scaled_weight(shape, offset, second);
+    return function_.table_weight(shape, code_bits(format), offset, second);
   }
 
   std::string vector_slot(std::vector<WeightPart> parts, int64_t channels) {
@@ -127,16 +154,9 @@ class Writer {
 
   std::string conv(const std::string& input, const std::string& weight, int64_t out_rows, std::string name,
                    int64_t in_rows) {
-    const int ones[] = {1, 1}, zeros[] = {0, 0, 0, 0};
-    const Argument arguments[] = {{"dilations", function_.int32s(ones)},
-                                  {"groups", function_.int32(1)},
-                                  {"pad", function_.int32s(zeros)},
-                                  {"pad_type", function_.string("valid")},
-                                  {"strides", function_.int32s(ones)},
-                                  {"weight", weight},
-                                  {"x", input}};
     program_.macs_per_column += out_rows * in_rows;
-    return emit("conv", arguments, out_rows, std::move(name));
+    program_.ops.emplace_back("conv");
+    return function_.conv(weight, input, out_rows, std::move(name));
   }
 
   std::string emit(std::string_view op, std::span<const Argument> arguments, int64_t channels, std::string name = {},
@@ -180,7 +200,7 @@ class Writer {
   std::string write_linear(const Op& op, std::vector<WeightPart> weights, std::vector<WeightPart> biases,
                            int64_t out_rows, std::string name) {
     const int64_t in_rows = dim(op.in[0]), shape[] = {out_rows, in_rows, 1, 1};
-    const std::string weight = slot(std::move(weights), shape);
+    const std::string weight = matrix(std::move(weights), shape);
     if (biases.empty()) return conv(names_.at(op.in[0]), weight, out_rows, std::move(name), in_rows);
     // A conv's own bias argument is refused (docs/ane.md#conv-bias): added after it.
     const std::string bias = vector_slot(std::move(biases), out_rows);
@@ -260,6 +280,8 @@ class Writer {
   const std::vector<int>& exponents_;
   MilFunction function_;
   int width_;
+  std::span<const WeightCode> codes_;
+  size_t next_code_ = 0;
   MilProgram program_;
   std::map<ValueId, std::string> names_, unshifted_;
   std::map<ValueId, int> shifts_;
@@ -268,8 +290,9 @@ class Writer {
 
 }  // namespace
 
-MilProgram write_mil(const Plan& plan, const ProgramSpec& spec, const MilOptions& options) {
-  return Writer(plan, spec, options).write();
+MilProgram write_mil(const Plan& plan, const ProgramSpec& spec, const MilOptions& options,
+                     std::span<const WeightCode> codes) {
+  return Writer(plan, spec, options, codes).write();
 }
 
 }  // namespace anedvd

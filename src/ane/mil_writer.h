@@ -15,6 +15,7 @@
 #include "ane/model_attributes.h"
 #include "ane/program_spec.h"
 #include "ane/weight_blob.h"
+#include "ane/weight_format.h"
 #include "base/result.h"
 #include "device/step.h"
 
@@ -38,8 +39,12 @@ struct WeightPart {
 // One record of the weight file: parts one below the other.
 struct WeightSlot {
   uint64_t offset = 0;  // as the text says
+  BlobType type = BlobType::kFp16;
   int64_t elements = 0;
-  std::vector<WeightPart> parts;
+  bool is_matrix = false;         // of a linear: may be stored in fewer bits
+  std::vector<WeightPart> parts;  // what the record is made of, or
+  std::vector<uint16_t> halves;   // its numbers themselves: scales, a table
+  WeightCode code;                // of a record that holds codes
 };
 
 // A value, or rows [first_row, first_row + rows) of it, within a tensor of the program.
@@ -65,8 +70,14 @@ struct MilProgram {
   double row_norm = 0;  // > 0: linear, each column may have a scale of its own (scaling.h)
 };
 
-// Every op of the spec is_writable.
-MilProgram write_mil(const Plan& plan, const ProgramSpec& spec, const MilOptions& options);
+// Every op of the spec is_writable. `codes`: how the matrices are stored, in the order of the is_matrix slots of the same program in fp16; none:
+// all in fp16.
+MilProgram write_mil(const Plan& plan, const ProgramSpec& spec, const MilOptions& options,
+                     std::span<const WeightCode> codes = {});
+
+// For each matrix of a program in fp16 the first wish whose error is small enough; fp16 where none is. Errors as below.
+Result<std::vector<WeightCode>> choose_codes(const MilProgram& program, const TensorFinder& find,
+                                             std::span<const WeightWish> wishes);
 
 // The same program's weights as a file in `folder`, read through `find` a slab of rows at a time. Errors: kIo; kNotFound, kBadFile and kNumeric
 // name the tensor.

@@ -75,11 +75,11 @@ int64_t largest_rows(const Plan& plan, const ProgramSpec& spec) {
   return spec.is_sliced() ? spec.rows : rows;
 }
 
-int weight_tensors(const Plan& plan, const ProgramSpec& spec) {
+int weight_tensors(const Plan& plan, const ProgramSpec& spec, int slots_per_matrix) {
   int count = 0;
   for (const int i : spec.ops) {
     const Op& op = plan.ops[size_t(i)];
-    if (op.kind == OpKind::kLinear) count += op.bias >= 0 ? 2 : 1;
+    if (op.kind == OpKind::kLinear) count += slots_per_matrix + (op.bias >= 0 ? 1 : 0);
     if (op.kind == OpKind::kRmsNorm) count += op.weight >= 0 ? 2 : 1;  // the ones that sum, the gain
   }
   return count;
@@ -102,7 +102,7 @@ std::vector<SpecPart> slices_of(const Plan& plan, const ProgramSpec& spec, int64
 void fit(const Plan& plan, ProgramSpec spec, const ProgramLimits& limits, std::vector<SpecPart>& parts) {
   const int64_t bytes = weight_bytes(plan, spec), rows = largest_rows(plan, spec);
   const bool fits = bytes <= limits.weight_bytes && rows <= limits.out_channels &&
-                    weight_tensors(plan, spec) <= limits.weight_tensors;
+                    weight_tensors(plan, spec, limits.slots_per_matrix) <= limits.weight_tensors;
   if (fits) {
     parts.emplace_back(std::move(spec));
     return;

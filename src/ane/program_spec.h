@@ -27,6 +27,7 @@ using SpecPart = std::variant<ProgramSpec, HostOp>;
 
 struct ProgramLimits {
   int weight_tensors = 15;                    // blob slots of one function (docs/ane.md#blob-slots)
+  int slots_per_matrix = 1;                   // 2 where weights are codes with their scales or table
   int64_t weight_bytes = int64_t(256) << 20;  // of one program, as fp16 (docs/ane.md#large-heads)
   int64_t out_channels = 1 << 20;             // rows of one linear
 };

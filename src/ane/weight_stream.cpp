@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "ane/mil_writer.h"
@@ -13,9 +14,12 @@ namespace {
 constexpr int64_t kSlabBytes = int64_t(4)
                                << 20;  // of floats: large enough for sequential reads, small beside any tensor of note
 
+// Rows of fp16 numbers, in order.
+using Taker = std::function<Result<>(std::span<const uint16_t> halves)>;
+
 class Stream {
  public:
-  Stream(WeightFileWriter& writer, const TensorFinder& find) : writer_(writer), find_(find) {}
+  Stream(const TensorFinder& find, Taker take) : find_(find), take_(std::move(take)) {}
 
   Result<> put(const WeightPart& part) {
     if (!part.ref) return put_constant(part);
@@ -28,7 +32,7 @@ class Stream {
  private:
   Result<> put_constant(const WeightPart& part) {
     halves_.assign(size_t(part.rows * part.cols), float_to_half(part.fill));
-    return writer_.append(std::as_bytes(std::span(halves_)));
+    return take_(halves_);
   }
 
   Result<const TensorView*> find(const WeightPart& part) {
@@ -44,7 +48,7 @@ class Stream {
       for (float& value : values) value *= factor_;
     halves_.resize(values.size());
     ANEDVD_TRY_VOID(to_weight_halves(values, halves_));
-    return writer_.append(std::as_bytes(std::span(halves_)));
+    return take_(halves_);
   }
 
   // A bias or a gain: numbers whatever the tensor's shape.
@@ -82,8 +86,8 @@ class Stream {
     return {};
   }
 
-  WeightFileWriter& writer_;
   const TensorFinder& find_;
+  Taker take_;
   float part_add_ = 0, factor_ = 1;
   std::vector<float> values_, stored_;
   std::vector<uint16_t> halves_;
@@ -95,13 +99,47 @@ Result<WeightFile> write_weights(const MilProgram& program, const TensorFinder& 
                                  const std::filesystem::path& folder) {
   if (program.weights.empty()) return WeightFile();
   ANEDVD_TRY(WeightFileWriter writer, WeightFileWriter::create(folder, uint32_t(program.weights.size())));
-  Stream stream(writer, find);
   for (const WeightSlot& slot : program.weights) {
-    ANEDVD_TRY(const uint64_t offset, writer.begin(BlobType::kFp16, uint64_t(slot.elements)));
+    ANEDVD_TRY(const uint64_t offset, writer.begin(slot.type, uint64_t(slot.elements)));
     ANEDVD_CHECK(offset == slot.offset, "the text puts a weight at {}, the file at {}", slot.offset, offset);
+    ANEDVD_TRY_VOID(writer.append(std::as_bytes(std::span(slot.halves))));
+    if (slot.parts.empty()) continue;
+    WeightEncoder encoder(slot.code, slot.parts[0].cols);
+    std::vector<std::byte> codes;
+    const Taker take = [&](std::span<const uint16_t> halves) -> Result<> {
+      if (slot.code.format == WeightFormat::kFp16) return writer.append(std::as_bytes(halves));
+      codes.clear();
+      encoder.encode(halves, codes);
+      return writer.append(codes);
+    };
+    Stream stream(find, take);
     for (const WeightPart& part : slot.parts) ANEDVD_TRY_VOID(stream.put(part));
   }
   return writer.finish();
+}
+
+Result<std::vector<WeightCode>> choose_codes(const MilProgram& program, const TensorFinder& find,
+                                             std::span<const WeightWish> wishes) {
+  std::vector<WeightCode> codes;
+  for (const WeightSlot& slot : program.weights) {
+    if (!slot.is_matrix) continue;
+    WeightAnalysis analysis(slot.parts[0].cols);
+    Stream stream(find, [&](std::span<const uint16_t> halves) -> Result<> {
+      analysis.add(halves);
+      return {};
+    });
+    for (const WeightPart& part : slot.parts) ANEDVD_TRY_VOID(stream.put(part));
+    codes.emplace_back();
+    for (const WeightWish& wish : wishes) {
+      // Codes that end within a byte would need padding: such odd matrices are tiny.
+      if (slot.elements * code_bits(wish.format) % 8 != 0) continue;
+      WeightCode code = analysis.code(wish.format);
+      if (code.error > wish.most_error) continue;
+      codes.back() = std::move(code);
+      break;
+    }
+  }
+  return codes;
 }
 
 }  // namespace anedvd

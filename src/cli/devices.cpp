@@ -3,18 +3,24 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "ane/ane_model.h"
+#include "ane/e5/e5_driver.h"
+#include "ane/e5/runtime.h"
 #include "ane/objc/inventory.h"
 #include "ane/objc/objc_driver.h"
 #include "ane/sim/profile.h"
 #include "ane/sim/sim_driver.h"
+#include "base/machine/processor.h"
 #include "base/words.h"
 #include "cli/commands/device/probed_profile.h"
 #include "cli/commands/machine.h"
+#include "cli/models/model_cache.h"
 #include "cli/terminal/input.h"
+#include "cli/version.h"
 #include "cpu/cpu_host_ops.h"
 #include "cpu/kernels/select.h"
 
@@ -35,6 +41,11 @@ std::string joined(std::span<const std::string_view> names) {
   std::string all;
   for (const std::string_view name : names) all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
   return all;
+}
+
+// One of --ane-route.
+Result<std::unique_ptr<Driver>> open_route(const std::string& route) {
+  return route == "e5" ? e5::open_e5_driver(e5::library_path()) : objc::open_objc_driver();
 }
 
 // Drivers are made when the plan is there, so that a wrong file is told before a service is asked.
@@ -60,6 +71,7 @@ Result<AneOptions> ane_options_of(const Args& args) {
     return fail(ErrorCode::kUsage, "--fuse: contradicts --split; give one of them");
   options.fuse = !args.given("--split");
   if (args.given("--chunk")) options.width = int(*args.integer("--chunk"));
+  options.weights = wishes_named(args.text("--ane-weights").value_or("fp16")).value_or(std::vector<WeightWish>{});
   return options;
 }
 
@@ -81,6 +93,7 @@ Result<sim::Profile> sim_profile_of(const Args& args) {
   }
   if (args.given("--sim-deterministic")) profile->cost.noise = 0;
   if (args.text("--sim-act").value_or("lut33") == "exact") profile->numerics.table_activations = false;
+  if (const auto pool = args.text("--sim-pool")) profile->pool = *pool;
   if (args.given("--sim-fast")) profile->numerics.accumulator = sim::Accumulator::kPlain;
   if (const auto faults = args.text("--sim-faults")) {
     ANEDVD_TRY(profile->faults, sim::parse_faults(*faults));
@@ -102,9 +115,7 @@ Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads) {
     return fail(ErrorCode::kDevice,
                 "--device {}: this machine has no Neural Engine ({}); use --device sim, the simulator", name,
                 this_machine().system);
-  if (args.text("--ane-route").value_or("inmem") == "e5")
-    return fail(ErrorCode::kUsage, "--ane-route e5: not in this version; use --ane-route inmem");
-  return objc::open_objc_driver();
+  return open_route(args.text("--ane-route").value_or("inmem"));
 }
 
 bool has_simulated_tables(const Args& args, std::string_view device) {
@@ -131,12 +142,19 @@ Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise,
     if (!has_framework())
       return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use --device cpu",
                   this_machine().system);
-    if (args.text("--ane-route").value_or("inmem") == "e5")
-      return fail(ErrorCode::kUsage, "--ane-route e5: not in this version; use --ane-route inmem");
+    const std::string route = args.text("--ane-route").value_or("inmem");
     AneOptions placed = options;
     placed.measure = args.text("--device").value_or("auto") == "auto";
+    if (const auto cache = ModelCache::find(); placed.measure && cache) {
+      placed.times_file = cache->probes() / "times.txt";
+      const auto kernels = select_kernels();
+      placed.times_conditions =
+          fmt::format("{} · {} threads · route {} · {} weights · version {}", kernels ? (*kernels)->words : "",
+                      args.integer("--threads").value_or(usable_cores()), route,
+                      args.text("--ane-weights").value_or("fp16"), kVersion);
+    }
     choice.compiler = compiler_over(
-        "ane", [](int) { return objc::open_objc_driver(); }, placed);
+        "ane", [route](int) { return open_route(route); }, placed);
     return choice;
   }
   choice.name = "cpu";
@@ -179,8 +197,12 @@ std::string device_words(const AneModel& model) {
         "simulated {} tok/s",
         three_digits(1e9 * double(single.columns) / double(single.simulated_nanoseconds + single.host_nanoseconds))));
   if (statistics.placed_on_host > 0)
-    add(fmt::format("{}% of the programs' runs on the CPU, which is faster there",
-                    100 * statistics.placed_on_host / (statistics.placed_on_host + statistics.evaluations)));
+    add(fmt::format("{}% of the programs' runs on the CPU, which {} faster there",
+                    100 * statistics.placed_on_host / (statistics.placed_on_host + statistics.evaluations),
+                    counters.measured_shapes > 0 ? "is" : "was"));
+  if (counters.coded_matrices + counters.dense_matrices > 0)
+    add(fmt::format("{} of {} matrices in fewer bits, error {:.1f}% at most", counters.coded_matrices,
+                    counters.coded_matrices + counters.dense_matrices, 100 * counters.worst_weight_error));
   if (counters.host_programs > 0) add(fmt::format("{} programs refused, on the CPU", counters.host_programs));
   if (statistics.failures > 0)
     add(fmt::format("{} {} failed, the CPU went on", statistics.failures,
@@ -189,6 +211,23 @@ std::string device_words(const AneModel& model) {
   if (counters.evaluate_retries > 0) add(fmt::format("{} retries", counters.evaluate_retries));
   return words;
 }
+
+namespace {
+
+// Each shape's times with one column and with all, where they were measured.
+nlohmann::ordered_json placement_json(const AneModel& model) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::set<std::string> seen;
+  for (const AnePart& part : model.executable().parts()) {
+    if (part.times.host_us[0] <= 0 || !seen.insert(part.times.shape).second) continue;
+    list.push_back({{"shape", part.times.shape},
+                    {"device_us", {part.times.device_us[0], part.times.device_us[1]}},
+                    {"host_us", {part.times.host_us[0], part.times.host_us[1]}}});
+  }
+  return list;
+}
+
+}  // namespace
 
 nlohmann::ordered_json device_json(const AneModel& model) {
   const AneStatistics& statistics = model.executable().statistics();
@@ -209,6 +248,12 @@ nlohmann::ordered_json device_json(const AneModel& model) {
           {"splits", counters.splits},
           {"evaluations", statistics.evaluations},
           {"placed_on_host", statistics.placed_on_host},
+          {"measured_shapes", counters.measured_shapes},
+          {"remembered_shapes", counters.remembered_shapes},
+          {"placement", placement_json(model)},
+          {"coded_matrices", counters.coded_matrices},
+          {"dense_matrices", counters.dense_matrices},
+          {"worst_weight_error", counters.worst_weight_error},
           {"evaluate_retries", counters.evaluate_retries},
           {"failures", statistics.failures},
           {"last_failure", statistics.last_failure},
@@ -265,6 +310,13 @@ std::vector<OptionSpec> device_options() {
        .help = "failures to inject: STAGE:KIND*TIMES@AFTER,…",
        .example = "evaluate:timeout@20",
        .is_rare = true},
+      {.name = "--sim-pool",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kFile,
+       .value = "FOLDER",
+       .help = "places for loaded programs that all simulators with this folder share",
+       .example = "pool",
+       .is_rare = true},
       {.name = "--ane-route",
        .group = OptionGroup::kDevice,
        .kind = OptionKind::kChoice,
@@ -273,6 +325,15 @@ std::vector<OptionSpec> device_options() {
        .fallback = "inmem",
        .choices = "inmem|e5",
        .example = "inmem",
+       .is_rare = true},
+      {.name = "--ane-weights",
+       .group = OptionGroup::kDevice,
+       .kind = OptionKind::kChoice,
+       .value = "FORM",
+       .help = "weights on the Neural Engine in fewer bits, where the machine takes them and the error is small",
+       .fallback = "fp16",
+       .choices = kWeightNames,
+       .example = "int8-row",
        .is_rare = true},
       {.name = "--fuse",
        .group = OptionGroup::kDevice,

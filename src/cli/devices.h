@@ -41,10 +41,10 @@ bool has_simulated_tables(const Args& args, std::string_view device);
 // Engine. Errors as above; kUsage for cpu.
 Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads);
 
-// --fuse, --split, --chunk.
+// --fuse, --split, --chunk, --ane-weights.
 Result<AneOptions> ane_options_of(const Args& args);
 
-// --sim-profile, --sim-chip, --sim-deterministic, --sim-faults.
+// --sim-profile, --sim-chip, --sim-deterministic, --sim-faults, --sim-pool.
 Result<sim::Profile> sim_profile_of(const Args& args);
 
 // The private framework as it is on this machine, asked before any message is sent.

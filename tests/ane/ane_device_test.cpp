@@ -1,9 +1,11 @@
 // Compiling and running over a driver that fails in every way that is known: the answer stays right.
 #include "ane/ane_device.h"
 
+#include <fstream>
 #include <numeric>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "ane/ane_executable.h"
 #include "ane/scalar_host_ops.h"
@@ -208,7 +210,12 @@ INSTANTIATE_TEST_SUITE_P(
                     FaultCase{"evaluate:idle*7", 7, 0, 0}, FaultCase{"evaluate:idle*8", 6, 0, 0},
                     FaultCase{"evaluate:surface@3", 6, 0, 0}, FaultCase{"evaluate:bad-request@3", 6, 0, 0},
                     FaultCase{"evaluate:procedure@3", 6, 0, 0}, FaultCase{"evaluate:timeout@3", 7, 0, 0},
-                    FaultCase{"evaluate:timeout*-1", 0, 0, 0}));
+                    FaultCase{"evaluate:timeout*-1", 0, 0, 0},
+                    // words of macOS 27 whose codes nobody published: what calls itself transient is tried again
+                    FaultCase{"load:transient*3", 7, 3, 0}, FaultCase{"evaluate:transient*7", 7, 0, 0},
+                    FaultCase{"evaluate:transient*8", 6, 0, 0}, FaultCase{"evaluate:hardware@3", 6, 0, 0},
+                    FaultCase{"load:hardware@2", 8, 0, 1}, FaultCase{"compile:invalid", 7, 0, 0},
+                    FaultCase{"compile:invalid@2", 8, 0, 1}, FaultCase{"compile:bundle*2", 6, 0, 0}));
 
 TEST_F(AneDeviceTest, WaitsLongerBeforeEachLoad) {
   PlanFixture fixture = PlanFixture::llama(1);
@@ -359,8 +366,32 @@ TEST_F(AneDeviceTest, RunsEachProgramWhereItMeasuredFaster) {
   }
 }
 
+TEST_F(AneDeviceTest, RemembersWhatItMeasured) {
+  const auto file = std::filesystem::path(testing::TempDir()) / fmt::format("times-{}.txt", getpid());
+  const auto start = [&](const char* conditions) {
+    PlanFixture fixture = PlanFixture::llama(2, 16, 16, 16);
+    AneOptions options;
+    options.measure = true;
+    options.times_file = file;
+    options.times_conditions = conditions;
+    Both both(fixture, options, profile_with(""));
+    EXPECT_TRUE(both.make());
+    expect_right(both);
+    EXPECT_GT(both.executable().statistics().placed_on_host, 0);
+    return std::pair(both.counters().measured_shapes, both.counters().remembered_shapes);
+  };
+  EXPECT_EQ(start("here"), std::pair(4, 0));  // qkv, o, FFN, the head
+  EXPECT_EQ(start("here"), std::pair(0, 4));
+  EXPECT_EQ(start("elsewhere"), std::pair(4, 0));
+  std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(200));
+  EXPECT_EQ(start("elsewhere"), std::pair(4, 0));
+  std::ofstream(file, std::ios::app) << "1 2 nan 4 qkv\n5\n";
+  EXPECT_EQ(start("elsewhere"), std::pair(0, 4));
+  std::filesystem::remove(file);
+}
+
 TEST_F(AneDeviceTest, PlacesByALineBetweenBothMeasurements) {
-  const PartTimes times{{100, 100}, {10, 640}};
+  const PartTimes times{{100, 100}, {10, 640}, {}};
   EXPECT_TRUE(times.host_is_faster(1, 64));
   EXPECT_TRUE(times.host_is_faster(9, 64));
   EXPECT_FALSE(times.host_is_faster(11, 64));
@@ -412,6 +443,10 @@ TEST(FailureKinds, ComeFromCodeStatusAndWords) {
       {"com.apple.appleneuralengine", 10, {}, "verifyBundleAtPath: invalid model", FailureKind::kInvalidBundle},
       {"com.apple.appleneuralengine", 99, {}, "device not ready (transient; retry)", FailureKind::kNoResources},
       {"anedvd", 0, {}, "class missing", FailureKind::kUnavailable},
+      {"com.apple.appleneuralengine", 51, {}, "Hardware failure", FailureKind::kOther},
+      {"e5rt", 11, {}, "compiler_compile failed", FailureKind::kCannotLower},
+      {"e5rt", -14, {}, "compiler_compile failed", FailureKind::kCannotLower},
+      {"e5rt", 3, {}, "execute_sync failed", FailureKind::kOther},
       {"elsewhere", 7, {}, "?", FailureKind::kOther},
   };
   for (const auto& c : cases) EXPECT_EQ(kind_of({c.domain, c.code, c.status, c.text, ""}), c.kind) << c.text;

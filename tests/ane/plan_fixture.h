@@ -84,6 +84,7 @@ class PlanFixture {
     };
   }
 
+  void replace(const std::string& name, std::vector<float> data) { data_.at(name) = std::move(data); }
   const std::vector<float>& tensor(WeightId id) const { return data_.at(plan.weights[size_t(id)].tensor); }
 
   // Layers of Llama's shape between an embedding and a head.

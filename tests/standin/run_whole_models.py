@@ -41,6 +41,12 @@ CASES = {
     "one more try": (f"load={SERVICE},53,0x1,1,Program load failure — no memory (transient; retry)", "load_retries", 1),
     "too large once": (f"load={SERVICE},6,0,1,Program load failure (0x20004)", "load_retries", 1),
     "too large": (f"load={SERVICE},6,0,2,Program load failure (0x20004)", "splits", 1),
+    "too large by the other number": (f"load={SERVICE},6,0,1,Program load failure (0x20003)", "load_retries", 1),
+    "transient load": (f"load={SERVICE},50,0,2,Device not ready (transient; retry)", "load_retries", 2),
+    "transient request": (f"evaluate={SERVICE},50,0,3,Request preempted (transient; retry)", "evaluate_retries", 3),
+    "hardware": (f"evaluate={SERVICE},51,0,1,Hardware failure", "failures", 1),
+    "a surface by the old words": (
+        f"evaluate={SERVICE},8,0,1,ANEProgramProcessRequestDirect() Failed with status=0x1d : statusType=0x9", "failures", 1),
     "cancelled": (f"evaluate={SERVICE},8,0x12,3,ANEProgramProcessRequestDirect() Failed with status=0x12", "evaluate_retries", 3),
     "surface": (f"evaluate={SERVICE},42,0x1d,1,Inference failed", "failures", 1),
     "bad request": (f"evaluate={SERVICE},8,0x16,1,Failed with status=0x16", "failures", 1),
@@ -116,6 +122,21 @@ class StandInRuns(unittest.TestCase):
                 process.kill()
             self.assertTrue(was_there and still_there)
             self.assertGreater(quiet, 100, f"left after loading: {files}")
+
+    def test_other_route_answers_as_the_cpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            given = self.answer(extra=["--ane-route", "e5"], folder=folder)
+            self.assertEqual(given["ids"], self.wanted)
+            self.assertEqual(given["ane"]["programs"], 10)
+            self.assertGreater(given["ane"]["evaluations"], 0)
+            self.assertEqual(left_in(folder), [])
+
+    def test_weights_in_fewer_bits_where_the_route_takes_them(self):
+        for form, matrices in (("int8-row", True), ("lut6", False)):
+            given = self.answer(extra=["--ane-weights", form])
+            self.assertEqual(given["ane"]["coded_matrices"] > 0, matrices, form)
+        given = self.answer(extra=["--ane-weights", "lut6", "--ane-route", "e5"])
+        self.assertGreater(given["ane"]["coded_matrices"], 0)
 
     def test_missing_class_is_one_line(self):
         done = run("ane", faults="hide=_ANERequest")

@@ -26,9 +26,11 @@ std::string_view characters(std::span<const std::byte> bytes) {
 
 // {"@model_path/weights/w.bin": {"offset": 0, "data": …}}, empty without weights; nil is refused. The dictionary only feeds the program's
 // name, so a digest does, and spares a copy of the weights.
-NSDictionary* weight_dictionary(const WeightFile& weights, const std::optional<MappedFile>& mapped) {
+NSDictionary* weight_dictionary(const WeightFile& weights, const std::optional<MappedFile>& mapped, bool with_content) {
   if (!weights.exists()) return dictionary({});
-  NSData* content = mapped ? borrowed_data(characters(mapped->bytes())) : copied_data(characters(weights.digest()));
+  NSData* content = !with_content ? copied_data({})
+                    : mapped      ? borrowed_data(characters(mapped->bytes()))
+                                  : copied_data(characters(weights.digest()));
   return dictionary({{string(kWeightKey), dictionary({{string("offset"), number(0)}, {string("data"), content}})}});
 }
 
@@ -76,7 +78,7 @@ DriverResult<std::unique_ptr<StagedProgram>> InMemoryProgram::stage(std::shared_
     std::unique_ptr<InMemoryProgram> out(new InMemoryProgram);
     {
       const Pool pool;
-      auto model = make_model(mil, weight_dictionary(weights, mapped));
+      auto model = make_model(mil, weight_dictionary(weights, mapped, content != DictionaryContent::kNothing));
       if (!model) return tl::unexpected(model.error());
       out->model_ = std::move(*model);
       out->model_->weights = std::move(mapped);
@@ -89,6 +91,10 @@ DriverResult<std::unique_ptr<StagedProgram>> InMemoryProgram::stage(std::shared_
     out->context_ = std::move(context);
     return out;
   });
+}
+
+std::filesystem::path InMemoryProgram::folder() const {
+  return context_->folders->scratch().parent_path() / model_->hex;
 }
 
 bool InMemoryProgram::is_compiled() const {

@@ -54,6 +54,7 @@ class InMemoryProgram final : public StagedProgram {
                                                             DictionaryContent dictionary);
 
   std::string_view id() const override { return model_->hex; }
+  std::filesystem::path folder() const override;
   bool is_compiled() const override;
   DriverResult<> compile() override;
   DriverResult<std::unique_ptr<LoadedProgram>> load() override;

@@ -30,13 +30,12 @@ std::optional<BlobType> blob_type_of(std::string_view element) {
   return std::nullopt;
 }
 
-// Element `i` of packed numbers, least significant bit first.
+// Element `i` of packed numbers of at most 8 bits, least significant bit first.
 int32_t packed_at(std::span<const std::byte> bytes, uint64_t i, int bits, bool is_signed) {
-  uint32_t value = 0;
-  for (int b = 0; b < bits; ++b) {
-    const uint64_t at = i * uint64_t(bits) + uint64_t(b);
-    value |= (uint32_t(bytes[size_t(at / 8)]) >> (at % 8) & 1u) << b;
-  }
+  const uint64_t first = i * uint64_t(bits), at = first / 8;
+  uint32_t value = uint32_t(bytes[size_t(at)]);
+  if (at + 1 < bytes.size()) value |= uint32_t(bytes[size_t(at + 1)]) << 8;
+  value = value >> (first % 8) & ((1u << bits) - 1);
   if (is_signed && (value >> (bits - 1) & 1u)) return int32_t(value) - (1 << bits);
   return int32_t(value);
 }
@@ -125,6 +124,11 @@ double number_at(const Constant& constant, size_t i) {
 
 Made expand_affine(const GraphValue& data, const GraphValue& scale, const GraphValue& zero_point, int64_t axis) {
   if (data.constant == nullptr || data.constant->codes.empty()) return invalid("quantized_data without bytes");
+  if (data.type.element != "int8" && data.type.element != "uint8") return invalid("quantized_data is no int8");
+  if (scale.type.element != "fp16") return invalid("a scale of type " + scale.type.element);
+  if (zero_point.type.element != data.type.element) return invalid("a zero point of another type than its data");
+  if (scale.type.shape.size() > 1 || zero_point.type.shape.size() > 1)
+    return invalid("a scale with more than one axis");
   if (scale.constant == nullptr || zero_point.constant == nullptr) return invalid("a scale that is no constant");
   const auto& shape = data.type.shape;
   if (axis < 0 || axis >= int64_t(shape.size())) return invalid(fmt::format("axis {}", axis));
@@ -144,13 +148,15 @@ Made expand_affine(const GraphValue& data, const GraphValue& scale, const GraphV
   return dense;
 }
 
-Made expand_blockwise(const GraphValue& data, const GraphValue& scale) {
+Made expand_blockwise(const GraphValue& data, const GraphValue& scale, const Profile& profile) {
   if (data.constant == nullptr || data.constant->codes.empty()) return invalid("data without bytes");
   if (scale.constant == nullptr || scale.constant->halves.empty()) return invalid("a scale without bytes");
   const size_t rank = data.type.shape.size();
   if (scale.type.shape.size() != rank) return invalid("a scale of another rank than its data");
-  for (size_t i = 0; i < rank; ++i)
+  for (size_t i = 0; i < rank; ++i) {
     if (extent(data, i) % extent(scale, i) != 0) return invalid("a scale that does not divide its data");
+    if (i > 0 && extent(scale, i) != 1 && !profile.takes_block_scales) return unlowerable("scales of blocks of a row");
+  }
   auto dense = std::make_shared<Constant>();
   dense->halves.resize(data.constant->codes.size());
   for (size_t i = 0; i < dense->halves.size(); ++i) {
@@ -167,20 +173,48 @@ Made expand_blockwise(const GraphValue& data, const GraphValue& scale) {
   return dense;
 }
 
-Made expand_table(const GraphValue& indices, const GraphValue& table) {
+Made expand_table(const GraphValue& indices, const GraphValue& table, const Profile& profile) {
   if (indices.constant == nullptr || indices.constant->codes.empty()) return invalid("indices without bytes");
   if (table.constant == nullptr || table.constant->halves.empty()) return invalid("a table without bytes");
   const auto& shape = table.type.shape;
-  if (shape.size() != indices.type.shape.size() + 2 || table.elements() != shape[shape.size() - 2])
-    return invalid("a table that is not [1, …, 1, entries, 1]");
+  const size_t rank = indices.type.shape.size();
+  if (!indices.type.element.starts_with("uint")) return invalid("indices of type " + indices.type.element);
+  if (shape.size() != rank + 2 || shape.back() != 1) return invalid("a table that is not [1, …, 1, entries, 1]");
+  const int64_t entries = shape[rank];
+  if (entries != int64_t(1) << *stored_bits(indices.type.element))
+    return invalid(fmt::format("a table of {} entries for {}", entries, indices.type.element));
+  const int64_t groups = shape[0];
+  for (size_t i = 1; i < rank; ++i)
+    if (shape[i] != 1) return unlowerable("a table for a part of a row");
+  if (extent(indices, 0) % groups != 0) return invalid("tables that do not divide their rows");
+  if (groups > 1 && !profile.takes_grouped_tables) return unlowerable("a table for some rows only");
   auto dense = std::make_shared<Constant>();
   dense->halves.resize(indices.constant->codes.size());
-  for (size_t i = 0; i < dense->halves.size(); ++i) {
-    const int32_t code = indices.constant->codes[i];
-    if (code < 0 || code >= table.elements()) return unlowerable(fmt::format("index {} past the table", code));
-    dense->halves[i] = table.constant->halves[size_t(code)];
-  }
+  const size_t of_group = dense->halves.size() / size_t(groups);
+  for (size_t i = 0; i < dense->halves.size(); ++i)
+    dense->halves[i] =
+        table.constant->halves[i / of_group * size_t(entries) + size_t(uint32_t(indices.constant->codes[i]))];
   return dense;
+}
+
+Made expand_sparse(const GraphValue& values, const GraphValue& mask) {
+  if (mask.constant == nullptr || mask.constant->codes.empty() || mask.type.element != "uint1")
+    return invalid("a mask without bits");
+  if (values.constant == nullptr || values.constant->halves.empty() || values.type.shape.size() != 1)
+    return invalid("nonzero_data without bytes");
+  auto dense = std::make_shared<Constant>();
+  size_t next = 0;
+  for (const int32_t bit : mask.constant->codes) {
+    if (bit != 0 && next == values.constant->halves.size()) return invalid("a mask for more values than there are");
+    dense->halves.push_back(bit != 0 ? values.constant->halves[next++] : 0);
+  }
+  if (next != values.constant->halves.size()) return invalid("a mask for fewer values than there are");
+  return dense;
+}
+
+std::optional<int> stored_bits(std::string_view element) {
+  const auto type = blob_type_of(element);
+  return type ? std::optional(bits_of(*type)) : std::nullopt;
 }
 
 }  // namespace anedvd::sim

@@ -6,6 +6,7 @@
 
 #include "ane/sim/interpreter.h"
 #include "ane/sim/numerics.h"
+#include "base/half.h"
 
 namespace anedvd::sim {
 namespace {
@@ -13,9 +14,10 @@ namespace {
 using Function = ActivationTable::Function;
 
 constexpr std::string_view kBinary[] = {"add", "maximum", "minimum", "mul", "pow", "real_div", "sub"};
-constexpr std::string_view kOthers[] = {
-    "abs",        "clip",  "concat",  "conv", "erf",           "exp",     "gelu", "log",    "reduce_max", "reduce_mean",
-    "reduce_sum", "rsqrt", "sigmoid", "silu", "slice_by_size", "softmax", "sqrt", "square", "tanh"};
+constexpr std::string_view kOthers[] = {"abs",     "clip",   "concat",        "conv",        "erf",        "exp",
+                                        "gelu",    "log",    "reduce_max",    "reduce_mean", "reduce_sum", "rsqrt",
+                                        "sigmoid", "silu",   "slice_by_size", "softmax",     "sqrt",       "square",
+                                        "tanh",    "matmul", "quantize",      "dequantize"};
 
 template <class F>
 Columns broadcast(const Columns& x, const Columns& y, F f) {
@@ -66,6 +68,10 @@ Columns run_binary(std::string_view op, const Columns& x, const Columns& y) {
 }
 
 Columns run_unary(std::string_view op, const Columns& x, std::span<const double> parameters, const Numerics& numerics) {
+  if (const auto sampled = numerics.samples.find(op); sampled != numerics.samples.end()) {
+    const std::vector<uint16_t>& table = *sampled->second;
+    return each(x, [&](float v) { return half_to_float(table[float_to_half(v)]); });
+  }
   if (op == "sigmoid") return activate(Function::kSigmoid, x, numerics);
   if (op == "tanh") return activate(Function::kTanh, x, numerics);
   if (op == "silu") return activate(Function::kSilu, x, numerics);
@@ -76,6 +82,8 @@ Columns run_unary(std::string_view op, const Columns& x, std::span<const double>
   if (op == "sqrt") return each(x, [](float v) { return std::sqrt(v); });
   if (op == "square") return each(x, [](float v) { return v * v; });
   const auto first = float(parameters[0]);
+  if (op == "quantize") return each(x, [=](float v) { return std::clamp(std::nearbyint(v / first), -128.0f, 127.0f); });
+  if (op == "dequantize") return each(x, [=](float v) { return v * first; });
   if (op == "rsqrt") return each(x, [=](float v) { return 1 / std::sqrt(v + first); });
   if (op == "log") return each(x, [=](float v) { return std::log(v + first); });
   const auto second = float(parameters[1]);

@@ -50,6 +50,7 @@ struct Graph {
   std::vector<int> inputs, outputs;
   int weight_tensors = 0;                 // BLOBFILE constants
   int64_t weight_bytes = 0;               // of them, as stored
+  int64_t int8_weights = 0;               // bytes among them that some chips turn into fp16 at compile
   bool has_scalar_operand = false;        // an elementwise operation with a scalar constant
   std::vector<std::string> weight_paths;  // distinct
 };

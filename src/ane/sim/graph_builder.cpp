@@ -136,13 +136,42 @@ class Builder {
     ++graph_.weight_tensors;
     int64_t elements = 1;
     for (const int64_t extent : type.shape) elements *= extent;
-    graph_.weight_bytes += type.element == "fp16" ? elements * 2 : elements;
+    graph_.weight_bytes += (elements * stored_bits(type.element).value_or(8) + 7) / 8;
+    if (type.element == "int8" || type.element == "uint8") graph_.int8_weights += elements;
     if (std::find(graph_.weight_paths.begin(), graph_.weight_paths.end(), blob.path) == graph_.weight_paths.end())
       graph_.weight_paths.push_back(blob.path);
   }
 
+  // What is written where it does not belong, or is nobody's.
+  DriverResult<> check_constexpr(const MilStatement& statement) const {
+    const bool is_affine = statement.op == "constexpr_affine_dequantize";
+    // The other forms have been there since ios18; this one wants everything in the brackets, and by value.
+    if (!is_affine && opset() < 18) return invalid(fmt::format("{} in opset {}", statement.op, visible(text_.opset)));
+    if (is_affine && !statement.arguments.empty()) return invalid(statement.op + " with arguments in parentheses");
+    const auto known = signature_of(statement.op)->arguments;
+    bool has_name = false;
+    for (const auto* list : {&statement.arguments, &statement.attributes})
+      for (const MilArgument& argument : *list) {
+        const bool is_name = list == &statement.attributes && argument.name == "name";
+        has_name = has_name || is_name;
+        if (!is_name && std::find(known.begin(), known.end(), argument.name) == known.end())
+          return invalid(fmt::format("{} has no {}", statement.op, visible(argument.name)));
+        if (is_affine && !argument.literal) return invalid(statement.op + " takes values, not names");
+      }
+    if (is_affine && !has_name) return invalid(statement.op + " without name");
+    return {};
+  }
+
+  int opset() const {
+    int version = 0;
+    for (const char c : text_.opset)
+      if (c >= '0' && c <= '9') version = std::min(version * 10 + (c - '0'), 1000);
+    return version;
+  }
+
   // A constexpr operation: operands in the brackets as literals, or named ones in the parentheses.
   DriverResult<> add_constexpr(const MilStatement& statement) {
+    if (const auto checked = check_constexpr(statement); !checked) return checked;
     const auto operand = [&](std::string_view name) -> DriverResult<int> {
       for (const auto* list : {&statement.arguments, &statement.attributes})
         for (const MilArgument& argument : *list) {
@@ -161,12 +190,16 @@ class Builder {
       operands.push_back(*id);
     }
     const auto value = [&](size_t i) -> const GraphValue& { return graph_.values[size_t(operands[i])]; };
+    const bool is_sparse = statement.op == "constexpr_sparse_to_dense";
+    const GraphValue& codes = value(is_sparse ? 1 : 0);
+    if (!profile_.code_types.contains(codes.type.element)) return invalid("codes of type " + codes.type.element);
     auto dense = statement.op == "constexpr_affine_dequantize"
                      ? expand_affine(value(0), value(1), value(2), whole_of(value(3)).value_or(-1))
-                 : statement.op == "constexpr_blockwise_shift_scale" ? expand_blockwise(value(0), value(1))
-                                                                     : expand_table(value(0), value(1));
+                 : statement.op == "constexpr_blockwise_shift_scale" ? expand_blockwise(value(0), value(1), profile_)
+                 : is_sparse                                         ? expand_sparse(value(0), value(1))
+                                                                     : expand_table(value(0), value(1), profile_);
     if (!dense) return tl::unexpected(dense.error());
-    if (statement.type.element != "fp16" || statement.type.shape != value(0).type.shape)
+    if (statement.type.element != "fp16" || statement.type.shape != codes.type.shape)
       return invalid("a constexpr of another shape than its data");
     const auto id = define(statement.name, statement.type, std::move(*dense));
     if (!id) return tl::unexpected(id.error());
@@ -220,7 +253,8 @@ class Builder {
   const GraphValue& input(const GraphNode& node, size_t i) const { return graph_.values[size_t(node.inputs[i])]; }
 
   DriverResult<> check_shape(GraphNode& node, const MilType& declared, Shape shape) {
-    if (declared.element != "fp16") return invalid(fmt::format("{} of type {}", node.op, declared.element));
+    if (declared.element != (shape == Shape::kToInt8 ? "int8" : "fp16"))
+      return invalid(fmt::format("{} of type {}", node.op, declared.element));
     if (shape == Shape::kAsDeclared) return {};
     const auto known = shape_of(node, shape);
     if (!known) return tl::unexpected(known.error());
@@ -235,7 +269,12 @@ class Builder {
     if (x.constant != nullptr && shape != Shape::kBroadcast) return invalid(fmt::format("{} of a constant", node.op));
     if (!is_activation(x.type) && shape != Shape::kBroadcast)
       return unlowerable("only [1, channels, 1, width] is simulated");
+    if (x.constant == nullptr && x.type.element != (shape == Shape::kFromInt8 ? "int8" : "fp16"))
+      return invalid(fmt::format("{} of {}", node.op, x.type.element));
     switch (shape) {
+      case Shape::kToInt8:
+      case Shape::kFromInt8: return scaled_shape(node);
+      case Shape::kMatmul: return matmul_shape(node);
       case Shape::kSame: return same_shape(node);
       case Shape::kBroadcast: return broadcast_shape(node);
       case Shape::kConv: return conv_shape(node);
@@ -243,6 +282,29 @@ class Builder {
       case Shape::kConcat: return concat_shape(node);
       default: return slice_shape(node);
     }
+  }
+
+  DriverResult<std::vector<int64_t>> scaled_shape(GraphNode& node) {
+    const auto scale = scalar_of(input(node, 1));
+    if (!scale || *scale <= 0) return unlowerable(node.op + " with another scale than one number");
+    if (node.op == "quantize") {
+      const GraphValue& type = input(node, 2);
+      if (type.constant == nullptr || type.constant->text != "int8")
+        return invalid("quantize to another type than int8");
+    }
+    node.parameters.push_back(*scale);
+    return input(node, 0).type.shape;
+  }
+
+  DriverResult<std::vector<int64_t>> matmul_shape(const GraphNode& node) {
+    const GraphValue& y = input(node, 1);
+    for (size_t i : {2, 3})
+      if (input(node, i).constant == nullptr || input(node, i).type.element != "bool")
+        return invalid("matmul: transposes that are no constants");
+    if (input(node, 2).constant->flag || !input(node, 3).constant->flag || !is_activation(y.type))
+      return unlowerable("only x · yᵀ of [1, channels, 1, width] is simulated");
+    if (y.type.shape != input(node, 0).type.shape) return invalid("matmul of shapes that do not fit");
+    return std::vector<int64_t>{1, y.channels(), 1, 1};
   }
 
   // Numbers behind x (bounds, an epsilon, an axis) become parameters.

@@ -45,25 +45,39 @@ Columns pick(const Columns& from, const std::vector<int64_t>& columns) {
 }
 
 bool is_across_columns(const GraphNode& node) {
-  return (node.op.starts_with("reduce_") || node.op == "softmax") && node.parameters[0] == 3;
+  return ((node.op.starts_with("reduce_") || node.op == "softmax") && node.parameters[0] == 3) || node.op == "matmul";
 }
 
 bool is_conv(const GraphNode& node) { return node.op == "conv"; }
 
-Columns reduce(const GraphNode& node, const Columns& x) {
+Columns reduce(const GraphNode& node, const Columns& x, const Numerics& numerics) {
   const bool over_channels = node.parameters[0] == 1;
   Columns y{over_channels ? 1 : x.channels, over_channels ? x.columns : 1, {}};
   y.values.assign(size_t(y.channels * y.columns), node.op == "reduce_max" ? -HUGE_VALF : 0.0f);
   const auto add = [&](float& into, float value) {
     // Partial sums are fp16: exact up to 2048 only (docs/ane.md#reductions).
-    into = node.op == "reduce_max" ? std::max(into, value) : leave_elementwise(into + value);
+    const float sum = into + value;
+    into = node.op == "reduce_max" ? std::max(into, value) : numerics.half_reductions ? leave_elementwise(sum) : sum;
   };
   for (int64_t column = 0; column < x.columns; ++column)
     for (int64_t c = 0; c < x.channels; ++c) add(y.values[size_t(over_channels ? column : c)], x.column(column)[c]);
+  if (!numerics.half_reductions)
+    for (float& value : y.values) value = leave_elementwise(value);
   const float count = float(over_channels ? x.channels : x.columns);
   if (node.op == "reduce_mean")
     for (float& value : y.values) value = leave_elementwise(value / count);
   return y;
+}
+
+// Row c of x with row c of y.
+Columns row_products(const Columns& x, const Columns& y) {
+  Columns z{x.channels, 1, {}};
+  for (int64_t c = 0; c < x.channels; ++c) {
+    float sum = 0;
+    for (int64_t w = 0; w < x.columns; ++w) sum += leave_elementwise(x.column(w)[c] * y.column(w)[c]);
+    z.values.push_back(leave_elementwise(sum));
+  }
+  return z;
 }
 
 Columns softmax(const GraphNode& node, const Columns& x) {
@@ -148,8 +162,9 @@ Columns Interpreter::run(const GraphNode& node, const std::vector<Columns>& valu
     });
     return y;
   }
-  if (node.op.starts_with("reduce_")) return reduce(node, x);
+  if (node.op.starts_with("reduce_")) return reduce(node, x, numerics_);
   if (node.op == "softmax") return softmax(node, x);
+  if (node.op == "matmul") return row_products(x, values[size_t(node.inputs[1])]);
   if (node.op == "slice_by_size") {
     Columns y{graph_.values[size_t(node.out)].channels(), x.columns, {}};
     for (int64_t column = 0; column < x.columns; ++column) {

@@ -28,13 +28,14 @@ Profile orion15() {
   Profile profile = wide("orion15");
   set(profile, OpVerdict::kInvalid,
       {"concat", "gelu", "silu", "rsqrt", "log", "reduce_mean", "constexpr_affine_dequantize",
-       "constexpr_blockwise_shift_scale", "constexpr_lut_to_dense"});
+       "constexpr_blockwise_shift_scale", "quantize", "dequantize", "constexpr_lut_to_dense",
+       "constexpr_sparse_to_dense"});
   set(profile, OpVerdict::kPoisonous, {"tile"});
   profile.max_extent = 16384;
   profile.max_out_channels = 16384;
   profile.max_compiles = 119;
   profile.one_weight_file = profile.newer_codes = false;
-  profile.equal_surfaces = true;
+  profile.equal_surfaces = profile.reloads_weights = true;
   profile.minimum_surface = 49152;
   profile.needs_softmax_power_of_two = true;
   profile.numerics.accumulator = Accumulator::kRoundedProducts;
@@ -43,7 +44,7 @@ Profile orion15() {
 
 Profile m4_26() {
   Profile profile = wide("m4-26");
-  set(profile, OpVerdict::kInvalid, {"reduce_mean", "constexpr_lut_to_dense"});
+  set(profile, OpVerdict::kInvalid, {"reduce_mean", "constexpr_lut_to_dense", "constexpr_sparse_to_dense"});
   set(profile, OpVerdict::kPoisonous, {"tile"});
   profile.one_weight_file = profile.newer_codes = false;
   profile.needs_softmax_power_of_two = true;
@@ -53,7 +54,8 @@ Profile m4_26() {
 
 Profile a18pro_27() {
   Profile profile = wide("a18pro-27");
-  set(profile, OpVerdict::kInvalid, {"concat", "gelu", "silu", "rsqrt", "reduce_mean", "constexpr_lut_to_dense"});
+  set(profile, OpVerdict::kInvalid,
+      {"concat", "gelu", "silu", "rsqrt", "reduce_mean", "constexpr_lut_to_dense", "constexpr_sparse_to_dense"});
   set(profile, OpVerdict::kFailsAtRun, {"matmul"});
   set(profile, OpVerdict::kPoisonous, {"tile"});
   profile.cancels_after_idle = 3;
@@ -67,7 +69,7 @@ struct Chip {
 
 // docs/ane.md#cost; launch after host work is a scaled guess but for the A18 Pro.
 constexpr Chip kChips[] = {
-    {"a18-pro", {95, 160, 4e6, 58, 38, 8}},      {"m1", {190, 230, 0, 55, 55, 4.8, 1}},
+    {"a18-pro", {95, 160, 4e6, 58, 38, 8}},      {"m1", {190, 230, 0, 55, 55, 4.8, 1, 0.10, 0, false}},
     {"m2", {100, 160, 0, 52, 52, 7, 1}},         {"m3", {100, 160, 0, 60, 60, 8, 1}},
     {"m3-max", {100, 160, 0, 110, 110, 12, 1}},  {"m4", {85, 140, 0, 57, 57, 11.7}},
     {"m4-pro", {95, 150, 0, 118, 118, 12}},      {"m4-max", {95, 150, 0, 118, 118, 12}},
@@ -92,12 +94,13 @@ DriverFailure small_surface() { return surface_too_small(Profile{}); }
 DriverFailure nothing() { return {}; }
 
 constexpr FaultKind kFaultKinds[] = {
-    {"invalid", invalid},         {"cannot-lower", budget},
-    {"bundle", invalid_bundle},   {"no-resources", no_resources},
-    {"no-memory", no_memory},     {"too-large", too_large},
-    {"surface", small_surface},   {"bad-request", bad_request},
-    {"idle", cancelled_by_power}, {"procedure", procedure_failed},
-    {"timeout", timeout},         {"wrong", nothing},
+    {"invalid", invalid},          {"cannot-lower", budget},
+    {"bundle", invalid_bundle},    {"no-resources", no_resources},
+    {"no-memory", no_memory},      {"too-large", too_large},
+    {"surface", small_surface},    {"bad-request", bad_request},
+    {"idle", cancelled_by_power},  {"procedure", procedure_failed},
+    {"timeout", timeout},          {"transient", not_ready},
+    {"hardware", hardware_failed}, {"wrong", nothing},
     {"no-attributes", nothing},
 };
 

@@ -9,8 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +37,10 @@ struct Numerics {
   bool flush_denormals = false;   // of a conv's operands and result
   bool overflow_is_zero = false;  // of a conv's result: 0 where others say infinity
   float saturation = 32760;       // a conv's |sum| from here on overflows
+  bool half_reductions = true;    // reduce_sum's partial sums are fp16; false: wide
+
+  // What a probed chip made of every fp16 number, by operation: used in place of tables and exact functions.
+  std::map<std::string, std::shared_ptr<const std::vector<uint16_t>>, std::less<>> samples = {};
 };
 
 // docs/ane.md#cost: t = launch + κ·(min(B, K)/β1 + max(0, B − K)/β2) or 2·MACs/P, whichever is longer.
@@ -44,6 +51,8 @@ struct CostModel {
   double tflop_s = 8;                    // P
   double kappa = 1.27;                   // where both channel counts are multiples of 4096
   double noise = 0.10;                   // σ of the log-normal factor; 0: deterministic
+  double slowdown = 0;                   // of each time, after 100,000 evaluations
+  bool int8_streams = true;  // false: int8 weights become fp16 at compile; tables of 4 and 6 bits stream everywhere
 };
 
 // How a profile treats an operation of the text.
@@ -72,13 +81,25 @@ struct Profile {
   bool takes_terse = true, takes_verbose = true;
   bool takes_literals = false;  // literal operands in an argument list
 
+  // Of the codes of weights in fewer bits, and how their scales and tables may be shared out.
+  std::set<std::string, std::less<>> code_types = {"int8", "uint8", "uint1", "uint2", "uint3", "uint4", "uint6"};
+  bool takes_block_scales = false;    // a scale for a part of a row
+  bool takes_grouped_tables = false;  // a table for some of the rows
+
   int max_extent = 65536;                       // of width and height
   int max_out_channels = 1 << 20;               // of one conv
   int max_weight_tensors = 16;                  // of one function; one less beside an operation with a scalar operand
   int64_t max_weight_bytes = int64_t(2) << 30;  // of one program
   int64_t doubtful_weight_bytes = int64_t(1) << 30;  // from here on results are wrong on every other load
+  bool scalar_takes_slot = true;                     // see max_weight_tensors
+  int max_procedures = 256;                          // of one program
   int max_compiles = 1 << 30;                        // of one process
   int max_loaded = 126;                              // at a time, machine-wide
+  std::filesystem::path pool;  // a folder that processes share their max_loaded places in; empty: each has its own
+
+  bool keeps_compiled = true;    // a program stays compiled when it is unloaded
+  bool reloads_weights = false;  // load reads the weight file once more
+  double stall_seconds = 0;      // compiles fail for so long after a program that could not be lowered
 
   bool one_weight_file = true;
   bool newer_codes = true;      // error codes of macOS 27

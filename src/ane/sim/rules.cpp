@@ -25,7 +25,7 @@ Refusal one_weight_file(const CompileCase& program, const Profile& profile) {
 
 Refusal blob_slots(const CompileCase& program, const Profile& profile) {
   for (const Graph& graph : program.graphs) {
-    const int most = profile.max_weight_tensors - (graph.has_scalar_operand ? 1 : 0);
+    const int most = profile.max_weight_tensors - (graph.has_scalar_operand && profile.scalar_takes_slot ? 1 : 0);
     if (graph.weight_tensors > most) return cannot_lower(fmt::format("{} weight tensors", graph.weight_tensors));
   }
   return {};
@@ -81,6 +81,11 @@ Refusal softmax_of_power_of_two(const CompileCase& program, const Profile& profi
   return {};
 }
 
+Refusal procedures(const CompileCase& program, const Profile& profile) {
+  if (int(program.graphs.size()) <= profile.max_procedures) return {};
+  return cannot_lower(fmt::format("{} functions", program.graphs.size()));
+}
+
 constexpr CompileRule kCompileRules[] = {
     {"dialect_is_taken", "mil-text", dialect_is_taken},
     {"outputs_are_live", "mil-text", outputs_are_live},
@@ -90,6 +95,7 @@ constexpr CompileRule kCompileRules[] = {
     {"out_channels", "out-channels", out_channels},
     {"program_bytes", "large-heads", program_bytes},
     {"softmax_of_power_of_two", "operations", softmax_of_power_of_two},
+    {"procedures", "procedures", procedures},
 };
 
 const LiveTensor* live_of(const std::vector<std::string>& symbols, const std::vector<LiveTensor>& live, int symbol) {
@@ -234,6 +240,9 @@ DriverFailure too_large() {
 }
 DriverFailure invalid_bundle() { return service_failure(10, std::nullopt, "verifyBundleAtPath: invalid model"); }
 DriverFailure timeout() { return service_failure(3, 0xf, "Inference timeout: status=0xf : statusType=0x11"); }
+// The words are the system's own; their codes were never published.
+DriverFailure not_ready() { return service_failure(50, std::nullopt, "Device not ready (transient; retry)"); }
+DriverFailure hardware_failed() { return service_failure(51, std::nullopt, "Hardware failure"); }
 DriverFailure procedure_failed() {
   return service_failure(8, std::nullopt, "ANEProgramProcessRequestDirect() Failed with status=0x2 : statusType=0x9");
 }

@@ -58,5 +58,7 @@ DriverFailure too_large();
 DriverFailure invalid_bundle();
 DriverFailure timeout();
 DriverFailure procedure_failed();
+DriverFailure not_ready();        // one of those that call themselves transient
+DriverFailure hardware_failed();  // one of those that do not
 
 }  // namespace anedvd::sim

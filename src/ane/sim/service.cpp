@@ -8,6 +8,7 @@
 #include "ane/sim/cost.h"
 #include "ane/sim/graph.h"
 #include "ane/sim/interpreter.h"
+#include "ane/sim/pool.h"
 #include "ane/sim/rules.h"
 #include "base/half.h"
 #include "base/mapped_file.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr std::string_view kModelPath = "@model_path/";
 
 struct Compiled {
+  std::filesystem::path folder;
   std::vector<std::unique_ptr<Interpreter>> procedures;
   ModelAttributes attributes;
   int64_t weight_bytes = 0;
@@ -26,6 +28,8 @@ struct Compiled {
 
 struct Loaded {
   std::shared_ptr<const Compiled> program;
+  std::string id;
+  Place place;
   ModelAttributes attributes;
   bool is_doubtful = false;  // too large to be trusted: this load computes wrongly
 };
@@ -83,7 +87,7 @@ struct Service::State {
   int compiles = 0, loads = 0, evaluations = 0, next_handle = 1, doubtful_loads = 0;
   bool is_poisoned = false;
   int cancels_left = 0;
-  uint64_t idle_nanoseconds = 0, last_nanoseconds = 0;
+  uint64_t idle_nanoseconds = 0, last_nanoseconds = 0, stalled_nanoseconds = 0;
   std::mt19937_64 noise{1};  // fixed: two runs cost the same
 
   // The fault that strikes call number `call` of the stage, if any.
@@ -111,6 +115,7 @@ struct Service::State {
     for (const CompileRule& rule : compile_rules())
       if (const Refusal refusal = rule.check({*text, graphs}, profile)) return tl::unexpected(*refusal);
     auto made = std::make_shared<Compiled>();
+    made->folder = folder;
     made->attributes = attributes_of(graphs, profile);
     for (Graph& graph : graphs) {
       made->weight_bytes += graph.weight_bytes;
@@ -122,16 +127,18 @@ struct Service::State {
   }
 
   // docs/ane.md#cost.
-  uint64_t cost_of(const Compiled& program, const Interpreter& procedure) {
+  uint64_t cost_of(const Interpreter& procedure) {
     const CostModel& cost = profile.cost;
     const Graph& graph = procedure.graph();
-    ProgramCost program_cost{double(program.weight_bytes), double(procedure.macs_per_column()),
-                             int(graph.values[size_t(graph.inputs[0])].width())};
+    // Where codes of 8 bits do not stream, twice as many bytes are read.
+    ProgramCost program_cost{double(graph.weight_bytes + (cost.int8_streams ? 0 : graph.int8_weights)),
+                             double(procedure.macs_per_column()), int(graph.values[size_t(graph.inputs[0])].width())};
     for (const GraphNode& node : graph.nodes)
       program_cost.is_slow_shape =
           program_cost.is_slow_shape || (node.op == "conv" && graph.values[size_t(node.out)].channels() % 4096 == 0 &&
                                          graph.values[size_t(node.inputs[0])].channels() % 4096 == 0);
     double total = nanoseconds(cost, program_cost, idle_nanoseconds > 0);
+    total *= 1 + cost.slowdown * double(evaluations) / 1e5;
     if (cost.noise > 0) total *= std::exp(std::normal_distribution<double>(0, cost.noise)(noise));
     return uint64_t(total);
   }
@@ -147,6 +154,7 @@ int Service::loaded() const { return int(state_->loaded.size()); }
 
 void Service::host_worked(uint64_t nanoseconds) {
   state_->idle_nanoseconds += nanoseconds;
+  state_->stalled_nanoseconds -= std::min(state_->stalled_nanoseconds, nanoseconds);
   if (double(state_->idle_nanoseconds) >= state_->profile.idle_seconds * 1e9)
     state_->cancels_left = state_->profile.cancels_after_idle;
 }
@@ -161,8 +169,14 @@ DriverResult<> Service::compile(const std::string& id, const std::filesystem::pa
   if (const Fault* fault = state.fault(Stage::kCompile, call)) return tl::unexpected(fault->failure);
   // The ceiling says nothing of itself: programs that compiled before just stop compiling (docs/ane.md#budgets).
   if (call >= state.profile.max_compiles) return tl::unexpected(cannot_lower("Program too complex"));
+  // A stalled service says no more than a ceiling does.
+  if (state.stalled_nanoseconds > 0) return tl::unexpected(cannot_lower("Program too complex"));
   auto made = state.read(folder);
-  if (!made) return tl::unexpected(made.error());
+  if (!made) {
+    if (kind_of(made.error()) == FailureKind::kCannotLower)
+      state.stalled_nanoseconds = uint64_t(state.profile.stall_seconds * 1e9);
+    return tl::unexpected(made.error());
+  }
   state.compiled[id] = std::move(*made);
   return {};
 }
@@ -177,7 +191,17 @@ DriverResult<int> Service::load(const std::string& id) {
   const auto compiled = state.compiled.find(id);
   if (compiled == state.compiled.end()) return tl::unexpected(too_large());
   if (int(state.loaded.size()) >= state.profile.max_loaded) return tl::unexpected(no_resources());
-  Loaded loaded{compiled->second, compiled->second->attributes, false};
+  Place place;
+  if (!state.profile.pool.empty()) {
+    place = Place::take(state.profile.pool, state.profile.max_loaded);
+    if (!place.is_taken()) return tl::unexpected(no_resources());
+  }
+  if (state.profile.reloads_weights) {
+    std::error_code ignored;
+    if (std::filesystem::exists(compiled->second->folder / "model.mil", ignored))
+      if (auto anew = state.read(compiled->second->folder)) compiled->second = std::move(*anew);
+  }
+  Loaded loaded{compiled->second, id, std::move(place), compiled->second->attributes, false};
   if (fault != nullptr) loaded.attributes = {};
   if (compiled->second->weight_bytes >= state.profile.doubtful_weight_bytes)
     loaded.is_doubtful = state.doubtful_loads++ % 2 == 1;
@@ -185,7 +209,12 @@ DriverResult<int> Service::load(const std::string& id) {
   return state.next_handle++;
 }
 
-void Service::unload(int handle) { state_->loaded.erase(handle); }
+void Service::unload(int handle) {
+  const auto found = state_->loaded.find(handle);
+  if (found == state_->loaded.end()) return;
+  if (!state_->profile.keeps_compiled) state_->compiled.erase(found->second.id);
+  state_->loaded.erase(found);
+}
 
 const ModelAttributes& Service::attributes(int handle) const {
   static const ModelAttributes kNone;
@@ -225,7 +254,7 @@ DriverResult<> Service::evaluate(int handle, int procedure, std::span<const Boun
     const LiveTensor& tensor = request.procedure->outputs[i];
     scatter(columns[i], tensor, bound_to(outputs, attributes.output_symbols, tensor.symbol).memory);
   }
-  state.last_nanoseconds = state.cost_of(program, interpreter);
+  state.last_nanoseconds = state.cost_of(interpreter);
   state.idle_nanoseconds = 0;
   return {};
 }

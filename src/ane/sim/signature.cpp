@@ -16,12 +16,15 @@ constexpr std::string_view kAxis[] = {"x", "axis"};
 constexpr std::string_view kConcat[] = {"values", "axis", "interleave"};
 constexpr std::string_view kSlice[] = {"x", "begin", "size"};
 constexpr std::string_view kMatmul[] = {"x", "y", "transpose_x", "transpose_y"};
+constexpr std::string_view kQuantize[] = {"input", "scale", "output_dtype"};
+constexpr std::string_view kDequantize[] = {"input", "scale"};
 constexpr std::string_view kTile[] = {"x", "reps"};
 constexpr std::string_view kReshape[] = {"x", "shape"};
 constexpr std::string_view kPermute[] = {"x", "perm"};
 constexpr std::string_view kAffine[] = {"quantized_data", "scale", "zero_point", "axis"};
 constexpr std::string_view kBlockwise[] = {"data", "scale"};
 constexpr std::string_view kTable[] = {"indices", "lut"};
+constexpr std::string_view kSparse[] = {"nonzero_data", "mask"};
 
 constexpr Signature kSignatures[] = {
     {"abs", kX, Shape::kSame},
@@ -31,16 +34,19 @@ constexpr Signature kSignatures[] = {
     {"constexpr_affine_dequantize", kAffine, Shape::kConstant},
     {"constexpr_blockwise_shift_scale", kBlockwise, Shape::kConstant},
     {"constexpr_lut_to_dense", kTable, Shape::kConstant},
+    {"constexpr_sparse_to_dense", kSparse, Shape::kConstant},
     {"conv", kConv, Shape::kConv},
+    {"dequantize", kDequantize, Shape::kFromInt8},
     {"erf", kX, Shape::kSame},
     {"exp", kX, Shape::kSame},
     {"gelu", kMode, Shape::kSame},
     {"log", kEpsilon, Shape::kSame},
-    {"matmul", kMatmul, Shape::kAsDeclared},
+    {"matmul", kMatmul, Shape::kMatmul},
     {"maximum", kXY, Shape::kBroadcast},
     {"minimum", kXY, Shape::kBroadcast},
     {"mul", kXY, Shape::kBroadcast},
     {"pow", kXY, Shape::kBroadcast},
+    {"quantize", kQuantize, Shape::kToInt8},
     {"real_div", kXY, Shape::kBroadcast},
     {"reduce_max", kReduce, Shape::kReduced},
     {"reduce_mean", kReduce, Shape::kReduced},

@@ -13,6 +13,9 @@ enum class Shape {
   kReduced,     // of x with the axes of extent 1
   kConcat,      // sum over an axis
   kSlice,       // as `size` says
+  kMatmul,      // rows of x with those of y: [1, channels, 1, 1]
+  kToInt8,      // of the input, in whole numbers
+  kFromInt8,    // of the input, in fp16
   kAsDeclared,  // not simulated: the text is believed
   kConstant,    // of a constexpr operation: as declared, checked by it
 };

@@ -125,6 +125,7 @@ class SimStaged : public StagedProgram {
   ~SimStaged() override { folders_.release(id_); }
 
   std::string_view id() const override { return id_; }
+  fs::path folder() const override { return folders_.folder(id_); }
   bool is_compiled() const override { return service_.is_compiled(id_); }
 
   DriverResult<> compile() override { return named(service_.compile(id_, folders_.folder(id_))); }
@@ -190,8 +191,9 @@ DriverResult<std::unique_ptr<StagedProgram>> SimDriver::stage(std::string_view m
     if (!data) return tl::unexpected(own_failure(data.error().message));
     id = Service::name_of(mil, data->bytes());
   } else {
-    id = Service::name_of(
-        mil, weights.exists() ? std::span<const std::byte>(weights.digest()) : std::span<const std::byte>());
+    id = Service::name_of(mil, weights.exists() && dictionary != DictionaryContent::kNothing
+                                   ? std::span<const std::byte>(weights.digest())
+                                   : std::span<const std::byte>());
   }
   if (auto laid = state_->folders.acquire(id, mil, std::move(weights)); !laid) {
     state_->folders.release(id);

@@ -4,6 +4,7 @@
 //   CACHE/models/NAME.json     {"name", "source", "sha256", "bytes"}
 //   CACHE/downloads/…part      what has arrived of a transfer
 //   CACHE/prefixes/            keys and values of prompts (kv/prefix_store.h)
+//   CACHE/probes/              what Neural Engines answered (commands/device/probe_memory.h)
 //
 // CACHE: $ANEDVD_CACHE, else $XDG_CACHE_HOME/anedvd, else ~/.cache/anedvd (~/Library/Caches/anedvd on macOS).
 #pragma once
@@ -37,6 +38,7 @@ class ModelCache {
 
   std::filesystem::path models() const { return folder_ / "models"; }
   std::filesystem::path downloads() const { return folder_ / "downloads"; }
+  std::filesystem::path probes() const { return folder_ / "probes"; }
   std::filesystem::path prefixes() const { return folder_ / "prefixes"; }  // of --kv-disk
   std::filesystem::path model_file(std::string_view name) const;
 

@@ -46,26 +46,6 @@ TEST(CompileRules, OutputsAreLive) {
   EXPECT_EQ(compile_kind(service, program(x, "", "x")), FailureKind::kInvalidProgram);  // passed straight through
 }
 
-std::string conv_body(int64_t rows, int64_t cols, int64_t width, uint64_t offset, const std::string& name,
-                      const std::string& x, const std::string& file = "w.bin") {
-  return fmt::format(
-             "    tensor<fp16, [{0}, {1}, 1, 1]> W{2} = const()[name = string(\"W{2}\"), val = tensor<fp16, [{0}, {1}, "
-             "1, 1]>"
-             "(BLOBFILE(path = string(\"@model_path/weights/{4}\"), offset = uint64({3})))];\n",
-             rows, cols, name, offset, file) +
-         statement(tensor(rows, width), name,
-                   fmt::format(
-                       "conv(dilations = dl, groups = gr, pad = pd, pad_type = pt, strides = st, weight = W{}, x = {})",
-                       name, x));
-}
-
-const std::string kConvConstants =
-    "    string pt = const()[name = string(\"pt\"), val = string(\"valid\")];\n"
-    "    tensor<int32, [2]> st = const()[name = string(\"st\"), val = tensor<int32, [2]>([1, 1])];\n"
-    "    tensor<int32, [4]> pd = const()[name = string(\"pd\"), val = tensor<int32, [4]>([0, 0, 0, 0])];\n"
-    "    tensor<int32, [2]> dl = const()[name = string(\"dl\"), val = tensor<int32, [2]>([1, 1])];\n"
-    "    int32 gr = const()[name = string(\"gr\"), val = int32(1)];\n";
-
 // `count` convolutions in a row, each with a weight of its own; `files` weight files in turn.
 DriverResult<> compile_chain(Service& service, int count, int files = 1, bool with_scalar = false) {
   ProgramFolder folder;
@@ -212,6 +192,7 @@ TEST(TextRules, ADeletedFileFailsTheCompile) {
   EXPECT_FALSE(compile(service, folder, "outside"));
 }
 
+// A convolution whose weight [4, 4] is what `body` makes of the file's records; W is its name.
 TEST(Budgets, CompilesEndAtTheCeiling) {
   Profile profile = quiet();
   profile.max_compiles = 3;
@@ -237,7 +218,84 @@ TEST(Budgets, TheTableOfLoadedProgramsFills) {
   EXPECT_FALSE(service.load("never compiled"));
 }
 
-std::vector<std::byte> memory(size_t bytes) { return std::vector<std::byte>(bytes); }
+TEST(CompileRules, Procedures) {
+  Profile profile = quiet();
+  profile.max_procedures = 1;
+  const std::string one = unary_program("tanh"), body = one.substr(one.find("  func main"));
+  std::string two = one.substr(0, one.size() - 2) + body;
+  two.replace(two.rfind("main"), 4, "next");
+  Service open(quiet()), closed(profile);
+  EXPECT_TRUE(compile_text(open, two));
+  EXPECT_EQ(compile_kind(closed, two), FailureKind::kCannotLower);
+  EXPECT_TRUE(compile_text(closed, one));
+}
+
+TEST(Budgets, ProcessesShareAPool) {
+  Profile profile = quiet();
+  profile.pool = std::filesystem::path(testing::TempDir()) / fmt::format("pool-{}", getpid());
+  profile.max_loaded = 2;
+  Service ours(profile);
+  ASSERT_TRUE(compile_text(ours, unary_program("tanh")));
+  const int first = *ours.load("p");
+  {
+    Service theirs(profile);
+    ASSERT_TRUE(compile_text(theirs, unary_program("tanh")));
+    EXPECT_TRUE(theirs.load("p"));
+    const auto refused = theirs.load("p");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(kind_of(refused.error()), FailureKind::kNoResources);
+    ours.unload(first);
+    EXPECT_TRUE(theirs.load("p"));
+    EXPECT_FALSE(ours.load("p"));
+  }
+  EXPECT_TRUE(ours.load("p"));  // what a process held is free when it is gone
+  std::filesystem::remove_all(profile.pool);
+}
+
+TEST(RunRules, AFailureStallsTheServiceForAWhile) {
+  Profile profile = quiet();
+  profile.stall_seconds = 15;
+  Service service(profile);
+  EXPECT_EQ(compile_kind(service, unary_program("tanh", 4, 100000)), FailureKind::kCannotLower);
+  EXPECT_EQ(compile_kind(service, unary_program("tanh")), FailureKind::kCannotLower);
+  service.host_worked(15'000'000'000);
+  EXPECT_TRUE(compile_text(service, unary_program("tanh")));
+}
+
+// The first output of a convolution whose weights are all equal, for inputs of one.
+float weight_seen(Service& service) {
+  std::vector<std::byte> in(4 * 64), out(4 * 64);
+  for (size_t c = 0; c < 4; ++c) reinterpret_cast<uint16_t*>(in.data())[c * 32] = float_to_half(1);
+  EXPECT_TRUE(evaluate_once(service, in, out));
+  return half_to_float(reinterpret_cast<uint16_t*>(out.data())[0]) / 4;
+}
+
+TEST(RunRules, WeightsAreBakedUnlessTheSystemReadsThemAgain) {
+  for (const bool reads : {false, true}) {
+    Profile profile = quiet();
+    profile.reloads_weights = reads;
+    profile.cancels_after_idle = 0;
+    Service service(profile);
+    ProgramFolder folder;
+    const auto offsets = folder.weights({std::vector<float>(16, 0.5f)});
+    folder.text(program(tensor(4, 8) + " x", kConvConstants + conv_body(4, 4, 8, offsets[0], "y", "x"), "y"));
+    ASSERT_TRUE(compile(service, folder));
+    EXPECT_EQ(weight_seen(service), 0.5f);
+    folder.weights({std::vector<float>(16, 0.25f)});
+    EXPECT_EQ(weight_seen(service), reads ? 0.25f : 0.5f);
+  }
+}
+
+TEST(RunRules, AnUnloadedProgramStaysCompiledWhereTheProfileSaysSo) {
+  for (const bool keeps : {true, false}) {
+    Profile profile = quiet();
+    profile.keeps_compiled = keeps;
+    Service service(profile);
+    ASSERT_TRUE(compile_text(service, unary_program("tanh")));
+    service.unload(*service.load("p"));
+    EXPECT_EQ(service.is_compiled("p"), keeps);
+  }
+}
 
 TEST(RequestRules, SurfacesHoldTheirSymbol) {
   for (const char* name : {"a18pro-27", "m4-26"}) {
@@ -377,7 +435,7 @@ TEST(Faults, AreReadFromText) {
 
 TEST(Rules, EveryoneIsTestedHere) {
   // A new rule needs a test above and its count here.
-  EXPECT_EQ(compile_rules().size(), 8u);
+  EXPECT_EQ(compile_rules().size(), 9u);
   EXPECT_EQ(request_rules().size(), 4u);
 }
 

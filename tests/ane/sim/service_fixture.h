@@ -71,6 +71,29 @@ inline std::string unary_program(const std::string& op, int64_t channels = 4, in
   return program(tensor(channels, width) + " x", statement(tensor(channels, width), "y", op + "(x = x)"), "y");
 }
 
+// A weight record at `offset` of `file`, and the convolution NAME of `x` with it.
+inline std::string conv_body(int64_t rows, int64_t cols, int64_t width, uint64_t offset, const std::string& name,
+                             const std::string& x, const std::string& file = "w.bin") {
+  return fmt::format(
+             "    tensor<fp16, [{0}, {1}, 1, 1]> W{2} = const()[name = string(\"W{2}\"), val = tensor<fp16, [{0}, {1}, "
+             "1, 1]>"
+             "(BLOBFILE(path = string(\"@model_path/weights/{4}\"), offset = uint64({3})))];\n",
+             rows, cols, name, offset, file) +
+         statement(tensor(rows, width), name,
+                   fmt::format(
+                       "conv(dilations = dl, groups = gr, pad = pd, pad_type = pt, strides = st, weight = W{}, x = {})",
+                       name, x));
+}
+
+inline const std::string kConvConstants =
+    "    string pt = const()[name = string(\"pt\"), val = string(\"valid\")];\n"
+    "    tensor<int32, [2]> st = const()[name = string(\"st\"), val = tensor<int32, [2]>([1, 1])];\n"
+    "    tensor<int32, [4]> pd = const()[name = string(\"pd\"), val = tensor<int32, [4]>([0, 0, 0, 0])];\n"
+    "    tensor<int32, [2]> dl = const()[name = string(\"dl\"), val = tensor<int32, [2]>([1, 1])];\n"
+    "    int32 gr = const()[name = string(\"gr\"), val = int32(1)];\n";
+
+inline std::vector<std::byte> memory(size_t bytes) { return std::vector<std::byte>(bytes); }
+
 inline DriverResult<> compile(Service& service, const ProgramFolder& folder, const std::string& id = "p") {
   return service.compile(id, folder.path());
 }

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ane/objc/inventory.h"
+#include "ane/small_program.h"
 #include "base/half.h"
 #include "cli/commands/device/side_by_side.h"
-#include "cli/commands/device/small_program.h"
 
 namespace anedvd {
 namespace {
@@ -149,19 +149,9 @@ Result<Json> weight_tensors(Driver& driver) {
     if (!weights) return tl::unexpected(weights.error());
     MilFunction function(MilDialect::kTerse, 32);
     const int64_t shape[] = {64, 64, 1, 1};
-    const int ones[] = {1, 1}, zeros[] = {0, 0, 0, 0};
     std::string x = "i00";
-    for (int i = 0; i < count; ++i) {
-      const std::string weight = function.weight(shape, weights->offsets[size_t(i)]);
-      const Argument arguments[] = {{"dilations", function.int32s(ones)},
-                                    {"groups", function.int32(1)},
-                                    {"pad", function.int32s(zeros)},
-                                    {"pad_type", function.string("valid")},
-                                    {"strides", function.int32s(ones)},
-                                    {"weight", weight},
-                                    {"x", x}};
-      x = function.statement("conv", arguments, 64, i + 1 == count ? "o00" : "");
-    }
+    for (int i = 0; i < count; ++i)
+      x = function.conv(function.weight(shape, weights->offsets[size_t(i)]), x, 64, i + 1 == count ? "o00" : "");
     const DeclaredTensor in{"i00", 64, 32};
     auto program = SmallProgram::make(driver, function.program({&in, 1}, {{x}}), std::move(weights->file), {in},
                                       {{"o00", 64, 32}});

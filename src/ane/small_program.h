@@ -7,6 +7,7 @@
 
 #include "ane/driver.h"
 #include "ane/mil_text.h"
+#include "ane/weight_blob.h"
 
 namespace anedvd {
 
@@ -15,13 +16,28 @@ using Plane = std::vector<float>;
 
 class SmallProgram {
  public:
-  // Stages, compiles and loads. `surface_bytes` 0: as large as each tensor asks.
+  // Each surface exactly as large as its tensor asks, in place of sizes that please every report of a minimum (docs/ane.md#surface-sizes).
+  static constexpr size_t kExactSurfaces = ~size_t(0);
+
+  // Stages, compiles and loads. `surface_bytes`: of each surface; 0: large enough and all of one size.
   static DriverResult<std::unique_ptr<SmallProgram>> make(Driver& driver, const std::string& text, WeightFile weights,
                                                           std::vector<DeclaredTensor> inputs,
-                                                          std::vector<DeclaredTensor> outputs,
-                                                          size_t surface_bytes = 0);
+                                                          std::vector<DeclaredTensor> outputs, size_t surface_bytes = 0,
+                                                          std::string_view function = "main");
+
+  // A program that is loaded already.
+  static DriverResult<std::unique_ptr<SmallProgram>> of(Driver& driver, std::unique_ptr<LoadedProgram> loaded,
+                                                        std::vector<DeclaredTensor> inputs,
+                                                        std::vector<DeclaredTensor> outputs, size_t surface_bytes = 0,
+                                                        std::string_view function = "main");
 
   DriverResult<std::vector<Plane>> run(const std::vector<Plane>& inputs);
+
+  // The same, made again while the request meets a power transition (docs/ane.md#retries).
+  DriverResult<std::vector<Plane>> run_patiently(const std::vector<Plane>& inputs);
+
+  // The last inputs once more, nothing read.
+  DriverResult<> evaluate_again();
 
   // Microseconds of the last run: the chip's where it is simulated, else the evaluation's without its copies.
   double microseconds() const { return microseconds_; }
@@ -29,11 +45,17 @@ class SmallProgram {
   const ProgramLayout& layout() const { return layout_; }
 
  private:
-  std::vector<DeclaredTensor> declared_inputs_, declared_outputs_;
   ProgramLayout layout_;
   std::vector<std::unique_ptr<Surface>> inputs_, outputs_;
   std::unique_ptr<LoadedProgram> loaded_;
   double microseconds_ = 0;
+};
+
+// Records as they are to stand in a weight file.
+struct BlobRecordData {
+  BlobType type = BlobType::kFp16;
+  uint64_t elements = 0;
+  std::vector<std::byte> bytes;
 };
 
 // A weight file of matrices, one record each, and the offset of each.
@@ -41,6 +63,7 @@ struct SmallWeights {
   WeightFile file;
   std::vector<uint64_t> offsets;
 };
+Result<SmallWeights> write_records(const Driver& driver, const std::vector<BlobRecordData>& records);
 Result<SmallWeights> write_matrices(const Driver& driver, const std::vector<std::vector<float>>& matrices);
 
 // o00 = weight · i00, weight [rows, cols] at `offset`.
