@@ -66,7 +66,7 @@ compile pcre2-8 -DHAVE_CONFIG_H -DPCRE2_CODE_UNIT_WIDTH=8 -DSUPPORT_PCRE2_8 -DSU
 cp "$pcre2/pcre2.h" "$prefix/include"
 describe libpcre2-8 pcre2-8 "$(echo "$pcre2" | sed 's|pcre2-||; s|/src||')" -DPCRE2_STATIC
 
-for library in fmt nlohmann CLI tl; do
+for library in fmt nlohmann CLI tl boost; do
   rm -rf "$prefix/include/$library"
   cp -rL "/usr/include/$library" "$prefix/include/"
 done

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <map>
 
+#include <unistd.h>
+
 #include "base/mapped_file.h"
 
 namespace anedvd::sim {

@@ -75,7 +75,7 @@ std::string log_line_of(const LoggedRequest& request, LogStyle style, int64_t no
     fields["dropped"] = record.dropped;
     fields["new"] = record.generated;
     if (record.first_token_s >= 0) fields["ttft_ms"] = std::int64_t(record.first_token_s * 1e3);
-    fields["tok_s"] = std::int64_t(rate(record) * 10) / 10.0;
+    fields["tok_s"] = double(std::int64_t(rate(record) * 10)) / 10.0;
   }
   fields["total_ms"] = std::int64_t(request.seconds * 1e3);
   if (!end_words(request).empty()) fields["finish"] = end_words(request);
