@@ -69,7 +69,9 @@ TEST(Scaling, AColumnsScaleIsAPowerOfTwoWithinTheChipsRange) {
     for (const float value : column) sum += double(value) * double(value);
     EXPECT_LE(std::sqrt(sum) * 3 * double(scale), 16384);
     EXPECT_LE(2 * size * scale, 32768);
-    if (size >= 1e-3f && size < 1e4f) EXPECT_GT(std::sqrt(sum) * 3 * double(scale), 2048);
+    if (size >= 1e-3f && size < 1e4f) {
+      EXPECT_GT(std::sqrt(sum) * 3 * double(scale), 2048);
+    }
   }
 }
 

@@ -101,7 +101,9 @@ TEST_F(Rows, ACancelledAnswerIsWhatItHadComeTo) {
 }
 
 TEST_F(Rows, ThePageOfLocalhostIsAtItsOtherName) {
-  start(Answering{}, {.page = "<title>x</title>"});
+  ServiceOptions options;
+  options.page = "<title>x</title>";
+  start(Answering{}, options);
   const Got moved = page("LocalHost:8080", true, {}, "/?a=b");
   EXPECT_EQ(moved.status, 307);
   EXPECT_EQ(moved.header("Location"), "http://127.0.0.1:8080/?a=b");
@@ -138,7 +140,9 @@ TEST_F(Rows, OffsetsOfCompletionsCountCharacters) {
 }
 
 TEST_F(Rows, MetricsUnderVllmsNames) {
-  start(Answering{}, {.metric_names = MetricNames::kVllm});
+  ServiceOptions options;
+  options.metric_names = MetricNames::kVllm;
+  start(Answering{}, options);
   RequestRecord record;
   record.kind = "chat";
   record.generated = 3;
