@@ -30,6 +30,7 @@ constexpr CommandGroupTitle kCommandGroups[] = {
 };
 
 constexpr size_t kTitleWidth = 10;
+constexpr size_t kChoicesWidth = 30;
 constexpr size_t kHelpWidth = 80;  // the terminal that help is laid out for
 
 std::string pad(std::string text, size_t width) {
@@ -42,7 +43,8 @@ std::string pad(std::string text, size_t width) {
 std::string option_words(const OptionSpec& option) {
   std::string words = option.alias.empty() ? "    " : fmt::format("{}, ", option.alias);
   words += option.name;
-  if (option.kind == OptionKind::kChoice)
+  // A long list of choices stands in the option's help: it would push every row's words to the right.
+  if (option.kind == OptionKind::kChoice && option.choices.size() <= kChoicesWidth)
     words += fmt::format(" {}", option.choices);
   else if (!option.value.empty())
     words += fmt::format(" {}", option.value);

@@ -1,4 +1,5 @@
 // The simulator behind the stand-in's classes: whole models run through the framework path, with the chip's rules and numerics.
+#include <algorithm>
 #include <cstdlib>
 
 #include "ane/sim/service.h"
@@ -18,9 +19,11 @@ Failure failure_of(const DriverFailure& failure) {
   return out;
 }
 
-std::vector<TensorInfo> tensors_of(const std::vector<LiveTensor>& live) {
+// In symbol order: the service lists a procedure's tensors as its text declares them.
+std::vector<TensorInfo> tensors_of(const std::vector<LiveTensor>& live, const std::vector<std::string>& symbols) {
   std::vector<TensorInfo> out;
-  for (const LiveTensor& tensor : live) {
+  for (const std::string& symbol : symbols) {
+    const LiveTensor& tensor = *std::ranges::find(live, symbol, &LiveTensor::symbol);
     std::string name = tensor.name;
     if (name.ends_with("@output")) name.resize(name.size() - 7);
     out.push_back({std::move(name), tensor.channels, tensor.width});
@@ -32,8 +35,8 @@ class SimProgram final : public Program {
  public:
   SimProgram(sim::Service& service, int handle) : service_(service), handle_(handle) {
     const auto& attributes = service.attributes(handle);
-    inputs_ = tensors_of(attributes.procedures[0].inputs);
-    outputs_ = tensors_of(attributes.procedures[0].outputs);
+    inputs_ = tensors_of(attributes.procedures[0].inputs, attributes.input_symbols);
+    outputs_ = tensors_of(attributes.procedures[0].outputs, attributes.output_symbols);
   }
   ~SimProgram() override { service_.unload(handle_); }
   const std::vector<TensorInfo>& inputs() const override { return inputs_; }
