@@ -20,8 +20,10 @@ import unittest
 import zipfile
 from pathlib import Path
 
-# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
+# Started in the background by a shell, the tests and all their children would ignore Ctrl-C, and under nohup a hang-up.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 
 PROGRAM = os.path.abspath(os.environ.get("ANEDVD_PROGRAM", "build/bin/anedvd"))
 MODEL = b"GGUF" + random.Random(1).randbytes(2_000_000)

@@ -11,8 +11,10 @@ import subprocess
 import threading
 import time
 
-# Started in the background by a shell, the tests and all their children would ignore Ctrl-C.
+# Started in the background by a shell, the tests and all their children would ignore Ctrl-C, and under nohup a hang-up.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "tests" / "data"
