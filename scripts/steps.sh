@@ -15,11 +15,12 @@ count_tests() {
     line ~ /^\[  SKIPPED \] [0-9]+ test/ { split(line, f, " "); over[key] += f[4] }
     line ~ /^Ran [0-9]+ tests? in / { split(line, f, " "); ran[key] = f[2] }
     line ~ /^(OK|FAILED)( \(.*\))?$/ && (key in ran) {
-      n = ran[key] == 0; s = 0  # a file without tests is a mistake
+      n = 0; s = 0
       if (match(line, /failures=[0-9]+/)) n += substr(line, RSTART + 9, RLENGTH - 9)
       if (match(line, /errors=[0-9]+/)) n += substr(line, RSTART + 7, RLENGTH - 7)
       if (match(line, /skipped=[0-9]+/)) s += substr(line, RSTART + 8, RLENGTH - 8)
-      if (s > ran[key] - n) s = ran[key] > n ? ran[key] - n : 0  # each part of a test may be skipped by itself
+      if (ran[key] == 0 && n + s == 0) n = 1  # a file without tests is a mistake; one that is skipped as a whole runs none
+      if (ran[key] > 0 && s > ran[key] - n) s = ran[key] > n ? ran[key] - n : 0  # each part of a test may be skipped by itself
       bad[key] += n; over[key] += s; good[key] += ran[key] > 0 ? ran[key] - n - s : 0; delete ran[key]
     }
     match(line, /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: /) {

@@ -498,7 +498,8 @@ class OwnServers(unittest.TestCase):
             server.kill()
 
     def test_13_silence_is_filled_while_waiting_for_a_place(self):
-        server = self.serve("--parallel", "1", "--sse-ping", "0.1")
+        # On the simulator, whose steps take long enough for a quick machine to wait for the place.
+        server = self.serve("--parallel", "1", "--sse-ping", "0.1", "--device", "sim")
         busy = self.open(server, CHAT, {"messages": HI, "stream": True, "n": 12} | LONG)
         self.assertTrue(eventually(lambda: server.running() > 0))
         chat = server.open(CHAT, {"messages": HI, "max_tokens": 1, "stream": True})

@@ -309,6 +309,10 @@ class Counting(unittest.TestCase):
     def test_a_python_file_without_tests_is_a_failure(self):
         self.assertEqual(self.count("Ran 0 tests in 0.0s\n\nOK\n"), "0 1 0")
 
+    def test_a_python_file_skipped_as_a_whole_is_skipped(self):
+        self.assertEqual(self.count("Ran 0 tests in 0.0s\n\nOK (skipped=1)\n"), "0 0 1")
+        self.assertEqual(self.count("Ran 0 tests in 0.0s\n\nFAILED (errors=1)\n"), "0 1 0")
+
     def test_nothing(self):
         self.assertEqual(self.count("words: nothing to say\n"), "0 0 0")
 
