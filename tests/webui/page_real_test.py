@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The page on the program itself where page_test.py and page_keeping_test.py use a server that says what a test needs. Run like page_test.py.
 
-Answers that a test must catch on their way come from the simulated Neural Engine, which takes its time.
+Answers that a test must catch on their way come from the simulated Neural Engine and a program that is held most of the time.
 """
 
 import json
@@ -17,18 +17,24 @@ from page_support import MISSING, PageCase
 if not MISSING:
     from page_support import Keys
 
-SLOW = ("--device", "sim")
+# Greedily: the same answer every time, and long enough.
+SLOW = ("--device", "sim", "--temp", "0")
 # axe-core's script (npm install axe-core); scripts/test does not install JavaScript packages.
 AXE = os.environ.get("ANEDVD_AXE")
 
 
 class RealTest(PageCase):
+    def slow(self):
+        server = self.real(0, *SLOW)
+        server.slow_down()
+        return server
+
     def answering(self, page):
         page.until("return (document.querySelector('article.answer > .body')?.textContent ?? '').length > 20", seconds=60)
         time.sleep(0.4)  # Stop is deaf at first: a double click on Send must not stop
 
     def test_22_and_23_stop_ends_the_servers_work_and_the_next_message_is_answered(self):
-        server, page = self.real(0, *SLOW), self.browser()
+        server, page = self.slow(), self.browser()
         page.open(server.url)
         page.ask("tell me a long story")
         self.answering(page)
@@ -53,7 +59,7 @@ class RealTest(PageCase):
         return True
 
     def test_23_a_message_in_the_moment_of_stop_is_answered(self):
-        for server in (self.real(0, *SLOW), self.scripted(*(part for i in range(100) for part in (f"words {i} ", 0.05)))):
+        for server in (self.slow(), self.scripted(*(part for i in range(100) for part in (f"words {i} ", 0.05)))):
             with self.subTest(type(server).__name__):
                 page = self.browser()
                 page.open(server.url)
@@ -77,7 +83,7 @@ class RealTest(PageCase):
         self.assertEqual(page.js("return document.getElementById('box').value"), "second")
 
     def test_24_a_reload_in_mid_answer_keeps_it_and_the_draft(self):
-        server, page = self.real(0, *SLOW), self.browser()
+        server, page = self.slow(), self.browser()
         page.open(server.url)
         page.ask("a question")
         self.answering(page)
@@ -116,7 +122,7 @@ class RealTest(PageCase):
         self.assertEqual(page.named("Max tokens", "#settings").get_attribute("value"), "12")
 
     def test_29_scrolling_up_holds_still_on_the_server_too(self):
-        server, page = self.real(0, *SLOW), self.browser(500, 500)
+        server, page = self.slow(), self.browser(500, 500)
         page.open(server.url)
         page.ask("word " * 120)
         self.answering(page)
