@@ -112,7 +112,8 @@ class StandInRuns(unittest.TestCase):
                 self.addCleanup(process.kill)
                 was_there, still_there, quiet, files = False, False, 0, []
                 for _ in range(40000):  # programs come and go while it loads, and then there are none for as long as it evaluates
-                    files = [name for name in pathlib.Path(folder).rglob("*") if name.is_file() and name.name not in ("anedvd.lock", "alive")]
+                    # os.walk passes over a folder that goes in the meantime.
+                    files = [name for _, _, names in os.walk(folder) for name in names if name not in ("anedvd.lock", "alive")]
                     was_there = was_there or bool(files)
                     quiet = 0 if files else quiet + 1
                     if was_there and quiet > 1500:
