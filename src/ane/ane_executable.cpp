@@ -215,12 +215,15 @@ Result<> AneExecutable::run_on_host(const ProgramSpec& spec, const HostStep& ste
   return run_host_ops(spec.ops, step);
 }
 
-Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
-  // Named by its first weight, as the phases of the CPU are.
-  std::string_view name = "program";
+// For traces: its first weight, as the phases of the CPU are named.
+std::string_view AneExecutable::name_of(const AnePart& part) const {
   for (const int op : part.spec.ops)
-    if (const WeightId weight = plan_.ops[size_t(op)].weight; weight >= 0 && name == "program")
-      name = plan_.weights[size_t(weight)].tensor;
+    if (const WeightId weight = plan_.ops[size_t(op)].weight; weight >= 0) return plan_.weights[size_t(weight)].tensor;
+  return "program";
+}
+
+Result<> AneExecutable::run_program(AnePart& part, const HostStep& step) {
+  const std::string_view name = trace_ == nullptr ? std::string_view() : name_of(part);
   const TraceSpan span(trace_, 0, name, "program", int(step.columns.size()));
   for (int attempt = 1;; ++attempt) {
     const auto start = std::chrono::steady_clock::now();

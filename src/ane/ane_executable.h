@@ -56,6 +56,7 @@ class AneExecutable : public Executable {
   AneExecutable(Plan plan, TensorFinder find, AneDevice& device, HostOps& host)
       : plan_(std::move(plan)), find_(std::move(find)), device_(device), host_(host) {}
 
+  std::string_view name_of(const AnePart& part) const;
   void share_rows();
   void find_tail();
   void take(std::span<const Slice> slices);

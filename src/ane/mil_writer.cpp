@@ -137,9 +137,7 @@ class Writer {
     WeightSlot numbers;
     numbers.halves = slot.code.table.empty() ? slot.code.scales : slot.code.table;
     const float first = half_to_float(numbers.halves[0]);
-    slot.type = format == WeightFormat::kLut4   ? BlobType::kUint4
-                : format == WeightFormat::kLut6 ? BlobType::kUint6
-                                                : BlobType::kInt8;
+    slot.type = code_type(format);
     const uint64_t offset = place(std::move(slot));
     if (format == WeightFormat::kInt8) return function_.affine_weight(shape, offset, first);
     const uint64_t second = place(std::move(numbers));

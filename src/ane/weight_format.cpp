@@ -84,6 +84,14 @@ std::vector<float> floats_of(const std::vector<uint16_t>& halves) {
 
 std::string_view format_name(WeightFormat format) { return row_of(format).name; }
 int code_bits(WeightFormat format) { return row_of(format).bits; }
+BlobType code_type(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::kFp16: return BlobType::kFp16;
+    case WeightFormat::kLut6: return BlobType::kUint6;
+    case WeightFormat::kLut4: return BlobType::kUint4;
+    default: return BlobType::kInt8;
+  }
+}
 
 std::optional<std::vector<WeightWish>> wishes_named(std::string_view name) {
   if (name == "auto")

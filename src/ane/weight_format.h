@@ -16,12 +16,15 @@
 #include <string_view>
 #include <vector>
 
+#include "ane/weight_blob.h"
+
 namespace anedvd {
 
 enum class WeightFormat { kFp16, kInt8, kInt8Row, kLut6, kLut4 };
 
 std::string_view format_name(WeightFormat format);  // "int8-row"
 int code_bits(WeightFormat format);                 // of one weight; 16 for fp16
+BlobType code_type(WeightFormat format);            // of the record that holds the codes
 
 // A form to try, and the error above which a matrix stays fp16.
 struct WeightWish {

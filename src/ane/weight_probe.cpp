@@ -23,10 +23,7 @@ std::vector<uint16_t> random_halves(size_t count, float spread, uint32_t seed) {
 }
 
 Result<SmallWeights> write_file(const Driver& driver, const WeightCode& code, std::span<const uint16_t> halves) {
-  const BlobType type = code.format == WeightFormat::kLut4   ? BlobType::kUint4
-                        : code.format == WeightFormat::kLut6 ? BlobType::kUint6
-                                                             : BlobType::kInt8;
-  BlobRecordData codes{type, halves.size(), {}};
+  BlobRecordData codes{code_type(code.format), halves.size(), {}};
   WeightEncoder(code, kCols).encode(halves, codes.bytes);
   const std::vector<uint16_t>& numbers = code.table.empty() ? code.scales : code.table;
   const auto bytes = std::as_bytes(std::span(numbers));

@@ -4,16 +4,11 @@
 #include <cctype>
 #include <span>
 
+#include "base/ascii.h"
 #include "base/sha256.h"
 
 namespace anedvd {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(uint8_t(c)));
-  return out;
-}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -70,14 +65,14 @@ std::string_view cookie(std::string_view cookies, std::string_view name) {
 
 Gate::Gate(GateOptions options) : options_(std::move(options)) {
   for (const std::string& key : options_.keys) key_digests_.push_back(digest_of(key));
-  for (std::string& host : options_.allowed_hosts) host = lower(host);
+  for (std::string& host : options_.allowed_hosts) host = lower_ascii(host);
 }
 
 bool Gate::is_host_allowed(const Request& head) const {
   // With a key, or on a network address that was opened on purpose, names cannot be told apart from attackers' and need not be.
   if (!head.loopback_socket || !options_.keys.empty()) return true;
   if (!head.has_header("host")) return true;  // HTTP/1.0; browsers always send it
-  const std::string host = lower(trimmed(head.header("host")));
+  const std::string host = lower_ascii(trimmed(head.header("host")));
   const std::string_view name = without_port(host);
   return is_loopback_name(name) ||
          std::any_of(options_.allowed_hosts.begin(), options_.allowed_hosts.end(),
@@ -86,11 +81,11 @@ bool Gate::is_host_allowed(const Request& head) const {
 
 bool Gate::is_origin_allowed(const Request& head, std::string_view origin) const {
   if (origin.empty()) return true;
-  const std::string given = lower(origin), host = lower(trimmed(head.header("host")));
+  const std::string given = lower_ascii(origin), host = lower_ascii(trimmed(head.header("host")));
   if (!host.empty() && (given == "http://" + host || given == "https://" + host)) return true;  // its own page
   if (options_.cors_origins.empty()) return is_local_origin(given);
   return std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
-                     [&](const std::string& allowed) { return allowed == "*" || lower(allowed) == given; });
+                     [&](const std::string& allowed) { return allowed == "*" || lower_ascii(allowed) == given; });
 }
 
 bool Gate::is_key_right(const Request& head) const {
@@ -98,7 +93,7 @@ bool Gate::is_key_right(const Request& head) const {
   std::string_view given = head.header("x-api-key");
   const std::string_view authorization = trimmed(head.header("authorization"));
   constexpr std::string_view kScheme = "bearer ";
-  if (authorization.size() > kScheme.size() && lower(authorization.substr(0, kScheme.size())) == kScheme)
+  if (authorization.size() > kScheme.size() && lower_ascii(authorization.substr(0, kScheme.size())) == kScheme)
     given = trimmed(authorization.substr(kScheme.size()));
   if (given.empty()) given = cookie(head.header("cookie"), "anedvd_key");
   if (given.empty()) return false;
@@ -153,7 +148,7 @@ Answer Gate::preflight(const Request& head) const {
   answer.headers.push_back(
       {"Access-Control-Allow-Headers", asked.empty() ? "Authorization, Content-Type, x-api-key" : std::string(asked)});
   answer.headers.push_back({"Access-Control-Max-Age", "86400"});
-  if (lower(head.header("access-control-request-private-network")) == "true")
+  if (lower_ascii(head.header("access-control-request-private-network")) == "true")
     answer.headers.push_back({"Access-Control-Allow-Private-Network", "true"});
   return answer;
 }
@@ -162,10 +157,10 @@ std::optional<ApiError> content_refusal(const Request& head) {
   const auto refused = [](std::string message) {
     return ApiError{.status = 415, .code = "unsupported_media_type", .message = std::move(message)};
   };
-  const std::string encoding = lower(trimmed(head.header("content-encoding")));
+  const std::string encoding = lower_ascii(trimmed(head.header("content-encoding")));
   if (!encoding.empty() && encoding != "identity")
     return refused("Content-Encoding is not supported; send the JSON as it is.");
-  const std::string type = lower(trimmed(head.header("content-type")));
+  const std::string type = lower_ascii(trimmed(head.header("content-type")));
   if (type.empty()) return std::nullopt;
   const std::string_view kind = trimmed(std::string_view(type).substr(0, type.find(';')));
   if (kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")))

@@ -39,7 +39,6 @@ class CpuExecutable : public Executable {
       state_.own.push_back(std::move(own));
     }
     reserve_scratch(state_, pool_.threads(), max_columns_);
-    for (const Phase& phase : state_.lowered.phases) phase_names_.push_back(name_of(phase));
     return {};
   }
 
@@ -65,7 +64,11 @@ class CpuExecutable : public Executable {
     return {hidden_ + int64_t(i) * row_stride(state_, head_input_), size_t(plan_.values[size_t(head_input_)].dim)};
   }
 
-  void record(Trace* trace) override { trace_ = trace; }
+  void record(Trace* trace) override {
+    if (trace != nullptr && phase_names_.empty())
+      for (const Phase& phase : state_.lowered.phases) phase_names_.push_back(name_of(phase));
+    trace_ = trace;
+  }
   int trace_threads() const override { return pool_.threads(); }
 
  private:
@@ -138,7 +141,8 @@ class CpuExecutable : public Executable {
         attended = nullptr;
       }
       const auto traced = [&](const char* kind, auto&& work) {
-        const TraceSpan span(trace_, thread, phase_names_[i], kind, mode.columns);
+        const std::string_view name = trace_ == nullptr ? std::string_view() : phase_names_[i];
+        const TraceSpan span(trace_, thread, name, kind, mode.columns);
         work();
       };
       if (const auto* columns = std::get_if<ColumnPhase>(&phase)) {
@@ -207,7 +211,7 @@ class CpuExecutable : public Executable {
   ValueId head_input_ = -1;  // the last linear's; −1: a later step writes over it
   const float* hidden_ = nullptr;
   Trace* trace_ = nullptr;
-  std::vector<std::string> phase_names_;  // by phase
+  std::vector<std::string> phase_names_;  // by phase, once somebody traced
 };
 
 }  // namespace

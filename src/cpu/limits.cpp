@@ -14,15 +14,14 @@
 namespace anedvd {
 namespace {
 
-constexpr int kReadings = 7;              // the best counts: others only disturb
-constexpr int64_t kDots = 4'000'000;      // about 5 ms at one a nanosecond
-constexpr int64_t kOpsPerDot = 64 * 2;    // bytes of a vector, a product and a sum each
-constexpr int64_t kPrefetchAhead = 8192;  // as the linears do
+constexpr int kReadings = 7;            // the best counts: others only disturb
+constexpr int64_t kDots = 4'000'000;    // about 5 ms at one a nanosecond
+constexpr int64_t kOpsPerDot = 64 * 2;  // bytes of a vector, a product and a sum each
 
 uint64_t read_all(const std::byte* data, int64_t bytes) {
   uint64_t sums[8] = {};
   for (int64_t at = 0; at + 64 <= bytes; at += 64) {
-    __builtin_prefetch(data + at + kPrefetchAhead);
+    __builtin_prefetch(data + at + kPrefetchBytes);
     uint64_t words[8];
     std::memcpy(words, data + at, sizeof words);
     for (int i = 0; i < 8; ++i) sums[i] += words[i];

@@ -40,6 +40,7 @@ class LinearRunner {
     const LinearWeights& gate = state_.weights.linear(phase_.linears[0]);
     const LinearWeights& up = state_.weights.linear(phase_.linears[1]);
     const PanelRange& range = gate.ranges[size_t(thread_)];
+    const bool quantises = phase_.quantises && !mode_.narrow;
     ThreadScratch& scratch = state_.scratch[size_t(thread_)];
     const int64_t stride = kGatePanels * kLanes;
     float* gate_out = scratch.rows.data() + scratch.rows.size() - size_t(2 * stride * state_.shared.columns);
@@ -49,7 +50,7 @@ class LinearRunner {
     for (int p = 0; p < range.count; p += kGatePanels) {
       const int count = std::min(kGatePanels, range.count - p);
       // The other threads have read these lines: to have them back takes as long as the panels do.
-      if (!phase_.quantises || mode_.narrow)
+      if (!quantises)
         for (int c = 0; c < mode_.columns; ++c)
           for (int i = 0; i < count; ++i)
             prefetch_for_write(out + c * out_stride + int64_t(range.first + p + i) * kLanes);
@@ -65,7 +66,7 @@ class LinearRunner {
           state_.kernels->gelu(g, count * kLanes, g);
         }
         const int64_t first = int64_t(range.first + p) * kLanes;
-        if (phase_.quantises && !mode_.narrow) {
+        if (quantises) {
           state_.kernels->mul(g, up_out + c * stride, count * kLanes, g);
           quantise(g, c, first);
         } else {

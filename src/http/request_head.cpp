@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "base/ascii.h"
 #include "base/words.h"
 
 namespace anedvd {
@@ -46,12 +47,6 @@ std::optional<HttpFault> hopeless_start(std::string_view bytes, size_t max_uri) 
   if (line.ends_with('\r')) line.remove_suffix(1);
   const bool is_request = line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0");
   return is_request ? std::nullopt : std::optional(HttpFault::kBadRequest);
-}
-
-std::string lower_name(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) c = char(std::tolower(uint8_t(c)));
-  return lower;
 }
 
 bool is_harmless_id(std::string_view id) {

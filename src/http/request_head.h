@@ -15,8 +15,6 @@ std::optional<HttpFault> hopeless_start(std::string_view bytes, size_t max_uri);
 
 inline bool is_line_end(char c) { return c == '\r' || c == '\n'; }
 
-std::string lower_name(std::string_view name);
-
 // A request id of a client that may be echoed and logged: 1 to 128 letters, digits, "-", "_", ".", ":".
 bool is_harmless_id(std::string_view id);
 

@@ -19,6 +19,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/words.h"
 #include "http/connection.h"
@@ -318,7 +319,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     request.target = std::string(message.target());
     if (request.target.size() > options.max_uri) return HttpFault::kUriTooLong;
     for (const auto& field : message) {
-      request.headers.push_back({lower_name({field.name_string().data(), field.name_string().size()}),
+      request.headers.push_back({lower_ascii({field.name_string().data(), field.name_string().size()}),
                                  std::string(field.value().data(), field.value().size())});
       bytes += field.name_string().size() + field.value().size() + 4;
     }

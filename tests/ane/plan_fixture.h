@@ -14,6 +14,7 @@
 
 #include "base/half.h"
 #include "base/mapped_file.h"
+#include "device/host_ops.h"
 #include "device/plan.h"
 #include "device/step.h"
 
@@ -129,6 +130,21 @@ class PlanFixture {
   std::map<std::string, TensorView> views_;
   std::filesystem::path path_;
   std::shared_ptr<MappedFile> map_;
+};
+
+// Rows of every value of a plan, twice: what a program computes and what is expected of it. The first value holds the same random halves in both.
+struct PairedRows {
+  PairedRows(const PlanFixture& fixture, int columns, std::mt19937& random) {
+    for (std::vector<float*>* side : {&got, &want})
+      for (const Value& value : fixture.plan.values)
+        side->push_back(rows.emplace_back(size_t(column_floats(value.dim) * columns)).data());
+    std::normal_distribution<float> normal(0, 1);
+    for (int i = 0; i < column_floats(fixture.dim(0)) * columns; ++i)
+      got[0][i] = want[0][i] = half_to_float(float_to_half(normal(random)));
+  }
+
+  std::vector<std::vector<float>> rows;  // moved rows keep their memory
+  std::vector<float*> got, want;
 };
 
 }  // namespace anedvd

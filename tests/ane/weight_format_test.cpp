@@ -115,19 +115,10 @@ TEST_P(CodedPrograms, ComputeWithTheDequantisedWeights) {
   auto program = AneProgram::make(*driver, std::move(*staged->load()), std::move(mil), width, "test");
   ASSERT_TRUE(program) << program.error().message;
 
-  std::vector<std::vector<float>> rows;
-  std::vector<float*> got, want;
-  for (int copy = 0; copy < 2; ++copy)
-    for (const Value& value : fixture.plan.values) {
-      rows.emplace_back(size_t(column_floats(value.dim) * columns));
-      (copy == 0 ? got : want).push_back(rows.back().data());
-    }
   std::mt19937 random{uint32_t(seed)};
-  std::normal_distribution<float> normal(0, 1);
-  for (int i = 0; i < column_floats(fixture.dim(0)) * columns; ++i)
-    got[0][i] = want[0][i] = half_to_float(float_to_half(normal(random)));
+  const PairedRows rows(fixture, columns, random);
   int64_t retries = 0;
-  ASSERT_TRUE((*program)->run(got, columns, fixture.plan, {}, retries));
+  ASSERT_TRUE((*program)->run(rows.got, columns, fixture.plan, {}, retries));
 
   // The oracle's weights: each matrix's own numbers sent through its code.
   for (const WeightSlot& slot : slots) {
@@ -146,13 +137,14 @@ TEST_P(CodedPrograms, ComputeWithTheDequantisedWeights) {
   }
   ScalarHostOps reference(fixture, true);
   const std::vector<HostColumn> at(size_t(columns), HostColumn{});
-  ASSERT_TRUE(reference.run(spec.ops, {{}, at}, want));
+  ASSERT_TRUE(reference.run(spec.ops, {{}, at}, rows.want));
   for (const ValueId out : spec.outputs)
     for (int c = 0; c < columns; ++c) {
       const int64_t first = c * column_floats(fixture.dim(out));
       const auto count = size_t(fixture.dim(out));
       // An fp16 unit or two where sums are rounded in another order; the forms themselves change results by 1 % and more.
-      EXPECT_LT(relative_error({got[size_t(out)] + first, count}, {want[size_t(out)] + first, count}), 2e-3) << out;
+      EXPECT_LT(relative_error({rows.got[size_t(out)] + first, count}, {rows.want[size_t(out)] + first, count}), 2e-3)
+          << out;
     }
 }
 

@@ -27,11 +27,6 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from acceptance_test import DATA, PROGRAM, SECONDS, TINY, needs_model, run
 
-# Started in the background by a shell, the tests and all their children would ignore Ctrl-C, and under nohup a hang-up.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-for number in (signal.SIGQUIT, signal.SIGHUP):
-    signal.signal(number, signal.SIG_DFL)
-
 PROMPT = b"you> "
 GREEDY = ("--temp", "0")
 SMALL = (TINY, *GREEDY, "-n", "6")

@@ -183,17 +183,7 @@ class KeepingTest(PageCase):
         page.ask("zero")
         page.wait_answered()
         server.pieces = [part for i in range(10) for part in (f"w{i} ", 0.1)]
-        first = page.driver.current_window_handle
-        page.driver.switch_to.new_window("tab")
-        page.open(server.url)
-        page.until("return document.querySelector('article.answer')")
-        second = page.driver.current_window_handle
-        for tab, text in ((second, "from the second"), (first, "from the first")):
-            page.driver.switch_to.window(tab)
-            page.js("document.getElementById('box').value = arguments[0]; send()", text)
-        for tab in (first, second):
-            page.driver.switch_to.window(tab)
-            page.wait_answered()
+        page.ask_in_two_tabs(server.url)
         texts = sorted(one["text"] for one in page.stored())
         whole = "".join(f"w{i} " for i in range(10))
         self.assertEqual(texts, sorted(["zero", "start", "from the first", "from the second", whole, whole]))

@@ -137,17 +137,7 @@ class RealTest(PageCase):
         page.open(server.url)
         page.ask("zero")
         page.wait_answered(120)
-        first = page.driver.current_window_handle
-        page.driver.switch_to.new_window("tab")
-        page.open(server.url)
-        page.until("return document.querySelector('article.answer')")
-        second = page.driver.current_window_handle
-        for tab, text in ((second, "from the second"), (first, "from the first")):
-            page.driver.switch_to.window(tab)
-            page.js("document.getElementById('box').value = arguments[0]; send()", text)
-        for tab in (first, second):
-            page.driver.switch_to.window(tab)
-            page.wait_answered(120)
+        page.ask_in_two_tabs(server.url, 120)
         stored = page.stored()
         self.assertEqual(sorted(one["text"] for one in stored if one["role"] == "user"), ["from the first", "from the second", "zero"])
         self.assertEqual(sum(one["role"] == "assistant" and bool(one["text"]) for one in stored), 3)

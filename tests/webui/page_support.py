@@ -224,6 +224,20 @@ class Browser:
         self.until("""const last = [...document.querySelectorAll('article.you, article.answer')].at(-1);
             return !document.getElementById('send').hidden && last?.matches('.answer') && last.querySelector('.bar')""", seconds=seconds)
 
+    def ask_in_two_tabs(self, url: str, seconds=60):
+        """The conversation once more in a second tab; a question there and one in the first, both until they are answered."""
+        first = self.driver.current_window_handle
+        self.driver.switch_to.new_window("tab")
+        self.open(url)
+        self.until("return document.querySelector('article.answer')")
+        second = self.driver.current_window_handle
+        for tab, text in ((second, "from the second"), (first, "from the first")):
+            self.driver.switch_to.window(tab)
+            self.js("document.getElementById('box').value = arguments[0]; send()", text)
+        for tab in (first, second):
+            self.driver.switch_to.window(tab)
+            self.wait_answered(seconds)
+
     def answers(self) -> list[str]:
         return self.js("return [...document.querySelectorAll('article.answer > .body')].map(e => e.textContent)")
 

@@ -5,6 +5,7 @@
 
 #include "api/fields.h"
 #include "api/service/service.h"
+#include "base/ascii.h"
 
 namespace anedvd {
 namespace {
@@ -87,9 +88,7 @@ std::optional<std::string> localhost_port(const Request& request) {
   for (const std::string_view name : {"forwarded", "x-forwarded-host", "x-forwarded-for"})
     if (request.has_header(name)) return std::nullopt;
   constexpr std::string_view kName = "localhost";
-  const std::string host(request.header("host"));
-  std::string lower = host;
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? char(c + 32) : c;
+  const std::string lower = lower_ascii(request.header("host"));
   if (lower != kName && !lower.starts_with("localhost:")) return std::nullopt;
   const std::string port = lower.substr(kName.size());
   if (port.find_first_not_of("0123456789", 1) != std::string::npos) return std::nullopt;

@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/words.h"
 
 namespace anedvd {
@@ -49,11 +50,6 @@ class Connection {
  private:
   int fd_ = -1;
 };
-
-std::string lower(std::string text) {
-  for (char& c : text) c = char(std::tolower(uint8_t(c)));
-  return text;
-}
 
 // The body of a chunked reply; nullopt when it is cut off or no such thing.
 std::optional<std::string> without_chunks(std::string_view bytes) {
@@ -117,12 +113,12 @@ Result<HttpReply> parse_reply(const std::string& bytes) {
     if (colon < end) {
       size_t value = colon + 1;
       while (value < end && bytes[value] == ' ') ++value;
-      reply.headers.emplace_back(lower(bytes.substr(at, colon - at)), bytes.substr(value, end - value));
+      reply.headers.emplace_back(lower_ascii(bytes.substr(at, colon - at)), bytes.substr(value, end - value));
     }
     at = end + 2;
   }
   reply.body = bytes.substr(head + 4);
-  if (lower(reply.header("transfer-encoding")) != "chunked") return reply;
+  if (lower_ascii(reply.header("transfer-encoding")) != "chunked") return reply;
   auto body = without_chunks(reply.body);
   if (!body) return fail(ErrorCode::kBadFile, "the chunks are cut off");
   reply.body = std::move(*body);

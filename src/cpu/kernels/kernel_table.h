@@ -12,8 +12,10 @@
 
 namespace anedvd {
 
-constexpr int kLanes = 16;            // output rows in a panel; floats in a vector
-constexpr int kBlock = 32;            // inputs that share a scale
+constexpr int kLanes = 16;  // output rows in a panel; floats in a vector
+constexpr int kBlock = 32;  // inputs that share a scale
+// Bytes from the weights in use to those being fetched. 2.5 KiB was measured too short for one stream, 8 KiB enough.
+constexpr int64_t kPrefetchBytes = 8192;
 constexpr int kAttentionChunk = 128;  // positions that one pass of attention covers; its borders are fixed by position
 constexpr int kAttentionTile = 4;     // queries that one pass reads keys and values for
 

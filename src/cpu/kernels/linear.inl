@@ -190,9 +190,6 @@ inline void add_chunk(const uint8_t* const (&quants)[kPanels], const int8_t* con
   }
 }
 
-// Bytes from the weights in use to those being fetched. 2.5 KiB was measured too short for one stream, 8 KiB enough.
-constexpr int64_t kPrefetchBytes = 8192;
-
 template <class L, int kColumns, int kPanels>
 inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetch_ahead) {
   const uint8_t* head[kPanels];

@@ -222,7 +222,11 @@ Result<ExitCode> bench_together(const Args& args, const Console& console, std::u
 
 Result<ExitCode> run_bench(const Args& args) {
   const Console console = Console::from(args);
-  if (args.positionals().empty() && !args.given("--model")) return run_matmul_sweep(args);
+  if (args.positionals().empty() && !args.given("--model")) {
+    for (const std::string_view flag : {"--limits", "--trace"})
+      if (args.given(flag)) return fail(ErrorCode::kUsage, "{}: is measured with a model; name one", flag);
+    return run_matmul_sweep(args);
+  }
   const Plan plan{int(*args.integer("--prompt-tokens")), int(*args.integer("--gen-tokens")),
                   int(*args.integer("--depth")), int(*args.integer("--reps")),
                   int(args.integer("--parallel").value_or(0))};
@@ -293,7 +297,7 @@ Command bench_command() {
                              .help = "also what this machine could do at best, and the share of it"},
                             {.name = "--trace",
                              .group = OptionGroup::kMeasure,
-                             .kind = OptionKind::kText,
+                             .kind = OptionKind::kFile,
                              .value = "FILE",
                              .help = "one more repetition as a Chrome trace, for ui.perfetto.dev",
                              .example = "trace.json"}},
