@@ -2,6 +2,7 @@
 #include "cli/commands/device/probes.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -134,6 +135,29 @@ TEST(Probes, EveryoneIsFlipped) {
   std::set<std::string_view> asked = {"P-01", "P-29", "P-37"};
   for (const Flip& flip : kFlips) asked.insert(flip.id);
   for (const Probe& probe : all_probes()) EXPECT_TRUE(asked.contains(probe.id)) << probe.id;
+}
+
+// docs/ane.md#probes has a row for every number: what it settles, what is expected and what happens otherwise; or that it is not asked.
+TEST(Probes, EveryoneIsOnThePage) {
+  std::ifstream page(std::filesystem::path(ANEDVD_TEST_DATA).parent_path().parent_path() / "docs/ane.md");
+  if (!page) GTEST_SKIP() << "docs/ane.md is not here";
+  std::set<std::string> rows;
+  for (std::string line; std::getline(page, line);)
+    if (line.starts_with("| P-")) rows.insert(line);
+  constexpr int kLast = 47;
+  EXPECT_EQ(rows.size(), size_t(kLast));
+  int asked = 0;
+  for (int i = 1; i <= kLast; ++i) {
+    const std::string id = fmt::format("P-{:02}", i);
+    const Probe* probe = probe_named(id);
+    asked += probe != nullptr ? 1 : 0;
+    const std::string start = probe != nullptr ? fmt::format("| {} {} | ", id, probe->settles) : "| " + id + " ";
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const std::string& r) { return r.starts_with(start); });
+    ASSERT_NE(row, rows.end()) << "no row that begins " << start;
+    EXPECT_EQ(std::count(row->begin(), row->end(), '|'), 4) << *row;
+    EXPECT_EQ(row->find("| not asked |") == std::string::npos, probe != nullptr) << *row;
+  }
+  EXPECT_EQ(size_t(asked), all_probes().size());
 }
 
 // What was found, without times.
