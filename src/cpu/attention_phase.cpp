@@ -37,16 +37,22 @@ class AttentionRunner {
   }
 
   void attend_split_by_chunk() {
+    // One item behind: while a chunk is worked on, the next one's keys are fetched.
+    Item waiting;
     for (int first = 0; first < mode_.columns;) {
       const int last = end_of_slice(first);
       const int begin_chunk = visible_chunks(attention_, position(first)).first;
       const int end_chunk = visible_chunks(attention_, position(last - 1)).last;
       for (int head = 0; head < attention_.kv_heads; ++head)
-        for (int chunk = begin_chunk; chunk < end_chunk; ++chunk)
-          if ((state_.columns[size_t(first)].slice + head + chunk) % threads_ == thread_)
-            attend_chunk_of_slice(first, last, head, chunk);
+        for (int chunk = begin_chunk; chunk < end_chunk; ++chunk) {
+          if ((state_.columns[size_t(first)].slice + head + chunk) % threads_ != thread_) continue;
+          const Item item{first, last, head, chunk};
+          if (waiting.last > 0) attend_chunk_of_slice(waiting, item);
+          waiting = item;
+        }
       first = last;
     }
+    if (waiting.last > 0) attend_chunk_of_slice(waiting, waiting);
   }
 
   void attend_by_block() {
@@ -61,6 +67,11 @@ class AttentionRunner {
   }
 
  private:
+  // A chunk of one KV head that columns [first, last) of a sequence see.
+  struct Item {
+    int first = 0, last = 0, head = 0, chunk = 0;
+  };
+
   int position(int column) const { return state_.columns[size_t(column)].position; }
 
   int end_of_slice(int first) const {
@@ -89,7 +100,8 @@ class AttentionRunner {
     return {begin, std::min(kAttentionChunk, at + 1 - base)};
   }
 
-  void attend_chunk_of_slice(int first, int last, int head, int chunk) {
+  void attend_chunk_of_slice(const Item& item, const Item& next) {
+    const auto [first, last, head, chunk] = item;
     // The owner of a chunk writes what is new in it: nobody else reads it before the barrier.
     if (attention_.appends)
       for (int c = first; c < last; ++c)
@@ -99,7 +111,10 @@ class AttentionRunner {
       add_queries(c, head, chunk, narrow_record(c, head, chunk), record_stride());
       if (position(c) / kAttentionChunk == chunk) put_sinks(head, narrow_record(c, head, chunk + 1));
     }
-    run_chunk(last - 1, head, chunk);
+    scratch_.next_pages.clear();
+    add_pages(next.last - 1, next.head, next.chunk, scratch_.next_pages);
+    while (int(scratch_.next_pages.size()) < kChunkPages) scratch_.next_pages.push_back(scratch_.next_pages.back());
+    run_chunk(last - 1, head, chunk, scratch_.next_pages.data());
   }
 
   // A sink is one more chunk: its logit is the largest score, its sum 1, its values 0. `record`: that of the KV head's first query head.
@@ -136,14 +151,19 @@ class AttentionRunner {
 
   int64_t records_of_head() const { return mode_.narrow ? state_.record_chunks : block_chunks_; }
 
-  void run_chunk(int last_column, int head, int chunk) {
-    if (scratch_.queries.empty()) return;
+  void add_pages(int last_column, int head, int chunk, std::vector<const uint16_t*>& pages) const {
     const int end_page = position(last_column) / kPageTokens + 1;
-    scratch_.pages.clear();
     for (int page = chunk * kChunkPages; page < std::min(end_page, (chunk + 1) * kChunkPages); ++page)
-      scratch_.pages.push_back(head_page(last_column, page, head));
+      pages.push_back(head_page(last_column, page, head));
+  }
+
+  void run_chunk(int last_column, int head, int chunk, const uint16_t* const* next_pages) {
+    if (scratch_.queries.empty()) return;
+    scratch_.pages.clear();
+    add_pages(last_column, head, chunk, scratch_.pages);
     AttentionChunkArgs args;
     args.pages = scratch_.pages.data();
+    args.next_pages = next_pages;
     args.head_dim = attention_.head_dim;
     args.padded_dim = padded_;
     args.scale = attention_.scale;
@@ -169,7 +189,7 @@ class AttentionRunner {
       for (int c = first; c < last; ++c)
         add_queries(c, head, chunk, record_of(c, chunk - visible_chunks(attention_, position(c)).first),
                     record_stride());
-      run_chunk(last - 1, head, chunk);
+      run_chunk(last - 1, head, chunk, nullptr);
     }
     for (int c = first; c < last; ++c) {
       const ChunkRange seen = visible_chunks(attention_, position(c));

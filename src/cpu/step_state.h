@@ -67,7 +67,7 @@ struct ThreadScratch {
   std::vector<float> scores;   // kAttentionTile × kAttentionChunk
   std::vector<float> records;  // partial results of the queries of one attention item
   std::vector<AttentionQuery> queries;
-  std::vector<const uint16_t*> pages;
+  std::vector<const uint16_t*> pages, next_pages;
 };
 
 struct Column {

@@ -70,6 +70,8 @@ struct AttentionQuery {
 struct AttentionChunkArgs {
   const uint16_t* const*
       pages;  // for each 16 positions: this head's K block [head_dim… padded][16], then V block [16][padded_dim]
+  const uint16_t* const*
+      next_pages;  // 8 pages whose K blocks are wanted soon, for the cache's sake; null: nothing is fetched ahead
   int head_dim, padded_dim;  // padded to 16
   float scale, softcap;      // softcap 0: none
   AttentionQuery* queries;

@@ -114,6 +114,10 @@ class AttentionBench {
     const int visible = std::min(kAttentionChunk, context - chunk * kAttentionChunk);
     const uint16_t* pages[kChunkPages] = {};
     for (int i = 0; i * kPageTokens < visible; ++i) pages[i] = page(chunk * kChunkPages + i, kv_head);
+    const uint16_t* next_pages[kChunkPages] = {};
+    const int last_page = (context - 1) / kPageTokens;
+    for (int i = 0; i < kChunkPages; ++i)
+      next_pages[i] = page(std::min((chunk + pool_.threads()) * kChunkPages + i, last_page), kv_head);
     std::vector<AttentionQuery>& queries = queries_[size_t(thread)];
     for (int g = 0; g < group_; ++g) {
       const int head = kv_head * group_ + g;
@@ -122,6 +126,7 @@ class AttentionBench {
     }
     AttentionChunkArgs args;
     args.pages = pages;
+    args.next_pages = next_pages;
     args.head_dim = shape_.head_dim;
     args.padded_dim = padded_;
     args.scale = 0.125f;
