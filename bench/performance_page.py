@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts what bench/compare_llamacpp.py --json wrote into docs/performance.md, between its two marks, and draws docs/performance.svg.
 
-    python3 bench/performance_page.py FOUND.json
+    python3 bench/performance_page.py FOUND.json [FOUND.json …]
 """
 
 import json
@@ -13,24 +13,44 @@ BEGIN, END = "<!-- table: bench/performance_page.py -->", "<!-- end of table -->
 DRAWN = ("answer", "answer at depth 512", "4 answers", "prompt 32", "prompt 128", "prompt 512")
 
 
-def figures(value, unit):
-    text = f"{value:,.3g}" if value < 1000 else f"{round(value, -1 if value < 10000 else -2):,.0f}"
-    return f"{text} {unit}"
+def figures(value):
+    return f"{value:,.3g}" if value < 1000 else f"{round(value, -1 if value < 10000 else -2):,.0f}"
+
+
+def entry(row):
+    if row is None:
+        return ""
+    if row["cell"] == "limits":
+        return f"{row['read_gb_s']:.0f} GB/s {share(row['answer_share'])}, {row['int8_gop_s']:.0f} Gop/s {share(row['prompt_share'])}"
+    return f"**{row['ratio']:.2f}** {figures(row['ours'])} : {figures(row['peer'])}"
+
+
+def share(value):
+    return f"({100 * value:.0f} %)" if value else ""
 
 
 def table(found):
-    lines = [f"{found['processor']}, {found['cores']} cores, {found['date']}, {found['rounds']} rounds a cell, the best of each side.", "",
-             "| file | threads | cell | anedvd | llama.cpp | ratio |", "| --- | --- | --- | --- | --- | --- |"]
-    for row in found["rows"]:
-        if row["cell"] == "limits":
-            shares = [f"{100 * row[key]:.0f} % of the {words}" for key, words in (("answer_share", "bandwidth by the answer"), ("prompt_share", "int8 rate by the prompt"))
-                      if row[key]]
-            lines.append(f"| {row['model']} | {row['threads']} | limits | {row['read_gb_s']:.0f} GB/s, {row['int8_gop_s']:.0f} Gop/s | {', '.join(shares)} | |")
-            continue
-        of = {"s": " of the time", "MB": " of the memory"}.get(row["unit"], "")
-        lines.append(f"| {row['model']} | {row['threads']} | {row['cell']} | {figures(row['ours'], row['unit'])} | {figures(row['peer'], row['unit'])} | "
-                     f"{row['ratio']:.2f}{of} |")
+    """A table for each number of threads: a row a cell, a column a file."""
+    lines = [f"{found['processor']}, {found['cores']} cores, {found['date']}. **Ratio**, then anedvd : llama.cpp, the best of each side. Answers and prompts in tok/s; "
+             "of time and memory less is better. Limits: reading and multiplying in the same minutes, and the share that the answer and the prompt of 512 reach."]
+    for threads in sorted({row["threads"] for row in found["rows"]}, reverse=True):
+        rows = [row for row in found["rows"] if row["threads"] == threads]
+        models = list(dict.fromkeys(row["model"] for row in rows))
+        cells = list(dict.fromkeys(row["cell"] for row in rows))
+        units = {row["cell"]: row.get("unit", "") for row in rows}
+        lines += ["", f"| {threads} thread{'s' if threads > 1 else ''} | {' | '.join(models)} |", f"| --- |{' --- |' * len(models)}"]
+        for cell in cells:
+            of = {row["model"]: row for row in rows if row["cell"] == cell}
+            unit = f", {units[cell]}" if units[cell] in ("s", "MB") else ""
+            lines.append(f"| {cell}{unit} | {' | '.join(entry(of.get(model)) for model in models)} |")
     return "\n".join(lines)
+
+
+def merged(paths):
+    """The rows of several runs; a later file's row takes the place of an earlier one's."""
+    runs = [json.loads(Path(path).read_text(encoding="utf-8")) for path in paths]
+    rows = {(row["model"], row["threads"], row["cell"]): row for run in runs for row in run["rows"]}
+    return {**runs[-1], "rows": list(rows.values())}
 
 
 def drawing(found):
@@ -57,9 +77,9 @@ def drawing(found):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    found = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    found = merged(sys.argv[1:])
     page = ROOT / "docs" / "performance.md"
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
