@@ -26,7 +26,9 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   anedvd_kernel(arm_neon)
   if(APPLE)
     anedvd_kernel(arm_dotprod)  # every Apple silicon Mac has both, and its compilers take that as the least
+    anedvd_kernel(arm_i8mm -Xclang -target-feature -Xclang +i8mm)  # M2 and later
   else()
     anedvd_kernel(arm_dotprod -march=armv8.2-a+dotprod+fp16)
+    anedvd_kernel(arm_i8mm -march=armv8.2-a+dotprod+fp16+i8mm)
   endif()
 endif()

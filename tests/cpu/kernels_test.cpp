@@ -120,7 +120,7 @@ TEST_P(Kernels, LinearHasTheScalarBitsAtEveryWidth) {
   constexpr int kPanels = 6;
   for (const FormatCase& c : kFormats) {
     const auto packed = pack(c, random_rows(c, kRows, kCols), kRows, kCols);
-    for (const int columns : {1, 2, 3, 4, 5, 7, 8, 13}) {
+    for (const int columns : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
       const auto x = random_floats(size_t(columns * kCols));
       const Quantised q = quantise(scalar(), x, columns, kCols);
       const PackFormat format = *pack_format(c.dtype);

@@ -40,7 +40,7 @@ class MacBinary(unittest.TestCase):
         self.assertEqual(told["device"], "cpu")
         self.assertFalse(told["neural_engine"]["usable"])
         self.assertRegex(told["neural_engine"]["why"], "cannot be opened")
-        self.assertIn("dotprod", told["simd"])
+        self.assertIn("NEON", told["simd"])
 
     def test_info_with_the_stand_in_finds_everything(self):
         told = self.mac.json("info")
@@ -64,7 +64,7 @@ class MacBinary(unittest.TestCase):
         for model in ("tiny-llama-q4_1.gguf", "tiny-llama-f32.gguf", "tiny-llama-untied.gguf"):
             wanted = self.ids(self.here, model)
             self.assertGreater(len(set(wanted)), 2)
-            for level in ("scalar", "neon", "dotprod"):
+            for level in ("scalar", "neon", "dotprod", "i8mm"):
                 with self.subTest(model=model, level=level):
                     self.assertEqual(self.ids(self.mac, model, "--device", "cpu", environment={"ANEDVD_SIMD": level}), wanted)
 

@@ -128,5 +128,6 @@ const KernelTable* avx512_kernels();
 const KernelTable* vnni_kernels();
 const KernelTable* neon_kernels();
 const KernelTable* dotprod_kernels();
+const KernelTable* i8mm_kernels();
 
 }  // namespace anedvd

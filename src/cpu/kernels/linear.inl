@@ -190,6 +190,111 @@ inline void add_chunk(const uint8_t* const (&quants)[kPanels], const int8_t* con
   }
 }
 
+// What the integer sums of a block are multiplied by, and what its minima add.
+template <class L>
+struct BlockScales {
+  static constexpr int kMinima = L::kHasMin ? kHalves<L> : 0;
+  F32x16 scale[kHalves<L>];
+  F32x16 minimum[L::kHasMin ? kHalves<L> : 1];
+};
+
+template <class L>
+inline BlockScales<L> scales_of(const uint8_t* head, const uint8_t* block) {
+  BlockScales<L> scales;
+  for (int half = 0; half < kHalves<L>; ++half) scales.scale[half] = scale_of<L>(head, block, half);
+  for (int half = 0; half < scales.kMinima; ++half) scales.minimum[half] = min_of<L>(head, block, half);
+  return scales;
+}
+
+// One column's total with one block more. `scale` and `sum` are the column's two of that block (LinearArgs). Every level and every tile adds in
+// this order, so they all have the same bits.
+template <class L>
+inline F32x16 add_block(F32x16 total, const I32x16 (&sums)[kHalves<L>], const BlockScales<L>& block, const float* scale,
+                        const int32_t* sum) {
+  const F32x16 factor = f_set(scale[0]);
+  for (int half = 0; half < kHalves<L>; ++half)
+    total = f_fma(f_from_i(sums[half]), f_mul(block.scale[half], factor), total);
+  for (int half = 0; half < block.kMinima; ++half)
+    total = f_fma(block.minimum[half], f_set(L::kTwoScales ? scale[0] * float(sum[half]) : scale[1]), total);
+  return total;
+}
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+// Two chunks of one panel are eight inputs of every output, low and high: what one instruction multiplies with eight inputs of two columns.
+// Always inline, like what calls it: g++ 12 makes functions of some of them otherwise, and the sums go through memory.
+template <class L, int kChunk, int kColumns, int kPairs>
+[[gnu::always_inline]] inline void add_chunk_pair(const uint8_t* quants, const int8_t* const (&q)[kColumns],
+                                                  PairSums (&sums)[kPairs][kHalves<L>]) {
+  U8x64 low[2], high[2];
+  unpack_chunk<L, kChunk>(quants, &low[0], &high[0]);
+  unpack_chunk<L, kChunk + 1>(quants, &low[1], &high[1]);
+  const OutputPairs low_pairs = pair_outputs<kWide<L>>(low[0], low[1]);
+  const OutputPairs high_pairs = pair_outputs<kWide<L>>(high[0], high[1]);
+  for (int i = 0; i < kPairs; ++i) {
+    const int8_t* first = q[2 * i] + 4 * kChunk;
+    const int8_t* second = q[2 * i + 1 < kColumns ? 2 * i + 1 : 2 * i] + 4 * kChunk;
+    sums[i][0] = dot_pairs(sums[i][0], low_pairs, first, second);
+    sums[i][kHalves<L> - 1] = dot_pairs(sums[i][kHalves<L> - 1], high_pairs, first + 16, second + 16);
+  }
+}
+
+// block_sums by pairs of columns. The last of an odd number is its own partner.
+template <class L, int kColumns, int kPanels>
+[[gnu::always_inline]] inline void pair_sums(const uint8_t* const (&quants)[kPanels],
+                                             const int8_t* const (&q)[kColumns], const int32_t* const (&sum)[kColumns],
+                                             int64_t at, I32x16 (&sums)[kColumns][kPanels][kHalves<L>]) {
+  constexpr int kPairs = (kColumns + 1) / 2;
+  // The sums are signed (q8_start): wide quants have nothing to correct.
+  constexpr int kBias = kWide<L> ? 0 : L::kBias;
+  for (int p = 0; p < kPanels; ++p) {
+    PairSums pairs[kPairs][kHalves<L>];
+    for (int i = 0; i < kPairs; ++i) {
+      const int32_t* first = sum[2 * i] + at;
+      const int32_t* second = sum[2 * i + 1 < kColumns ? 2 * i + 1 : 2 * i] + at;
+      if constexpr (L::kTwoScales) {
+        for (int half = 0; half < 2; ++half) pairs[i][half] = pair_start(-kBias * first[half], -kBias * second[half]);
+      } else {
+        pairs[i][0] = pair_start(-kBias * (first[0] + first[1]), -kBias * (second[0] + second[1]));
+      }
+    }
+    add_chunk_pair<L, 0>(quants[p], q, pairs);
+    add_chunk_pair<L, 2>(quants[p], q, pairs);
+    for (int i = 0; i < kPairs; ++i)
+      for (int half = 0; half < kHalves<L>; ++half) {
+        sums[2 * i][p][half] = column_of(pairs[i][half], 0);
+        if (2 * i + 1 < kColumns) sums[2 * i + 1][p][half] = column_of(pairs[i][half], 1);
+      }
+  }
+}
+#endif
+
+// The integer sums of a block of every column and panel. `at`: where a column's `sum` has this block's two.
+template <class L, int kColumns, int kPanels>
+[[gnu::always_inline]] inline void block_sums(const uint8_t* const (&quants)[kPanels],
+                                              const int8_t* const (&q)[kColumns], const int32_t* const (&sum)[kColumns],
+                                              int64_t at, I32x16 (&sums)[kColumns][kPanels][kHalves<L>]) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  if constexpr (kColumns > 1) return pair_sums<L>(quants, q, sum, at, sums);
+#endif
+  for (int m = 0; m < kColumns; ++m) {
+    const int32_t low_total = sum[m][at], high_total = sum[m][at + 1];
+    for (int p = 0; p < kPanels; ++p) {
+      if constexpr (kWide<L>) {
+        sums[m][p][0] = q8_start(low_total + high_total);
+      } else if constexpr (L::kTwoScales) {
+        sums[m][p][0] = i_set(-L::kBias * low_total);
+        sums[m][p][1] = i_set(-L::kBias * high_total);
+      } else {
+        sums[m][p][0] = i_set(-L::kBias * (low_total + high_total));
+      }
+    }
+  }
+  add_chunk<L, 0>(quants, q, sums);
+  add_chunk<L, 1>(quants, q, sums);
+  add_chunk<L, 2>(quants, q, sums);
+  add_chunk<L, 3>(quants, q, sums);
+}
+
 template <class L, int kColumns, int kPanels>
 inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetch_ahead) {
   const uint8_t* head[kPanels];
@@ -210,7 +315,6 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
   }
   for (int super = 0; super < args.blocks; super += L::kSubBlocks) {
     for (int sub = 0; sub < L::kSubBlocks; ++sub) {
-      const int b = super + sub;
       const uint8_t* block[kPanels];
       const uint8_t* quants[kPanels];
       for (int p = 0; p < kPanels; ++p) {
@@ -220,45 +324,12 @@ inline void linear_tile(const LinearArgs& args, int panel, int column, bool fetc
           for (int line = 0; line < kBlockBytes<L>; line += 64) prefetch(block[p] + ahead + line);
       }
       I32x16 sums[kColumns][kPanels][kHalves<L>];
-      for (int m = 0; m < kColumns; ++m) {
-        const int32_t low_total = sum[m][2 * b], high_total = sum[m][2 * b + 1];
-        for (int p = 0; p < kPanels; ++p) {
-          if constexpr (kWide<L>) {
-            sums[m][p][0] = q8_start(low_total + high_total);
-          } else if constexpr (L::kTwoScales) {
-            sums[m][p][0] = i_set(-L::kBias * low_total);
-            sums[m][p][1] = i_set(-L::kBias * high_total);
-          } else {
-            sums[m][p][0] = i_set(-L::kBias * (low_total + high_total));
-          }
-        }
-      }
-      add_chunk<L, 0>(quants, q, sums);
-      add_chunk<L, 1>(quants, q, sums);
-      add_chunk<L, 2>(quants, q, sums);
-      add_chunk<L, 3>(quants, q, sums);
+      const int64_t at = 2 * (super + sub);  // of the block in a column's scales and sums
+      block_sums<L>(quants, q, sum, at, sums);
       for (int p = 0; p < kPanels; ++p) {
-        const F32x16 d = scale_of<L>(head[p], block[p], 0);
-        F32x16 second{}, minimum{}, second_minimum{};
-        if constexpr (L::kTwoScales) second = scale_of<L>(head[p], block[p], 1);
-        if constexpr (L::kHasMin) minimum = min_of<L>(head[p], block[p], 0);
-        if constexpr (L::kHasMin && L::kTwoScales) second_minimum = min_of<L>(head[p], block[p], 1);
-        for (int m = 0; m < kColumns; ++m) {
-          const float s = scale[m][2 * b];
-          const F32x16 factor = f_set(s);
-          if constexpr (L::kTwoScales) {
-            total[m][p] = f_fma(f_from_i(sums[m][p][0]), f_mul(d, factor), total[m][p]);
-            total[m][p] = f_fma(f_from_i(sums[m][p][1]), f_mul(second, factor), total[m][p]);
-          } else {
-            total[m][p] = f_fma(f_from_i(sums[m][p][0]), f_mul(d, factor), total[m][p]);
-          }
-          if constexpr (L::kHasMin && L::kTwoScales) {
-            total[m][p] = f_fma(minimum, f_set(s * float(sum[m][2 * b])), total[m][p]);
-            total[m][p] = f_fma(second_minimum, f_set(s * float(sum[m][2 * b + 1])), total[m][p]);
-          } else if constexpr (L::kHasMin) {
-            total[m][p] = f_fma(minimum, f_set(scale[m][2 * b + 1]), total[m][p]);
-          }
-        }
+        const BlockScales<L> scales = scales_of<L>(head[p], block[p]);
+        for (int m = 0; m < kColumns; ++m)
+          total[m][p] = add_block<L>(total[m][p], sums[m][p], scales, scale[m] + at, sum[m] + at);
       }
       for (int m = 0; m < kColumns; ++m) q[m] += kBlock;
     }

@@ -6,9 +6,26 @@
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 namespace anedvd {
+namespace {
+
+#if defined(ANEDVD_HAS_ARM_I8MM)
+bool has_i8mm() {
+#if defined(__APPLE__)
+  int has = 0;
+  size_t bytes = sizeof has;
+  return ::sysctlbyname("hw.optional.arm.FEAT_I8MM", &has, &bytes, nullptr, 0) == 0 && has != 0;
+#else
+  return (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+#endif
+}
+#endif
+
+}  // namespace
 
 std::vector<const KernelTable*> available_kernels() {
   std::vector<const KernelTable*> levels = {scalar_kernels()};
@@ -37,6 +54,9 @@ std::vector<const KernelTable*> available_kernels() {
 #else
   if ((::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) levels.push_back(dotprod_kernels());
 #endif
+#endif
+#if defined(ANEDVD_HAS_ARM_I8MM)
+  if (has_i8mm()) levels.push_back(i8mm_kernels());
 #endif
   return levels;
 }

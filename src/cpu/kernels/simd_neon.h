@@ -1,4 +1,5 @@
-// The sixteen-lane vector of the kernels as four NEON registers. With __ARM_FEATURE_DOTPROD the byte dot product is one instruction.
+// The sixteen-lane vector of the kernels as four NEON registers. With __ARM_FEATURE_DOTPROD the byte dot product is one instruction,
+// with __ARM_FEATURE_MATMUL_INT8 one instruction makes four of twice the length (simd_neon_pairs.h).
 #pragma once
 
 #include <arm_neon.h>
@@ -8,7 +9,13 @@
 namespace anedvd {
 namespace {
 
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+// Two pairs of columns: unpacking and pairing the weights costs as much as four pairs' products, so that more columns would be better still, but these
+// are 16 integer accumulators and 16 float ones already, of 32 registers. By counting instructions; not measured.
+constexpr int kTileColumns = 4, kTilePanels = 1;
+#else
 constexpr int kTileColumns = 2, kTilePanels = 1;  // 8 integer + 8 float accumulators, of 32 registers
+#endif
 constexpr int kFloatTileColumns = 2, kFloatTilePanels = 1;
 
 struct F32x16 {
@@ -146,3 +153,8 @@ inline void prefetch(const void* p) { __builtin_prefetch(p); }
 
 }  // namespace
 }  // namespace anedvd
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+// Last: it is built on the vectors above.
+#include "cpu/kernels/simd_neon_pairs.h"
+#endif
