@@ -226,7 +226,7 @@ class Browser:
 
     def ask_in_two_tabs(self, url: str, seconds=60):
         """The conversation once more in a second tab; a question there and one in the first, both until they are answered."""
-        first = self.driver.current_window_handle
+        first, before = self.driver.current_window_handle, self.answered()
         self.driver.switch_to.new_window("tab")
         self.open(url)
         self.until("return document.querySelector('article.answer')")
@@ -237,6 +237,14 @@ class Browser:
         for tab in (first, second):
             self.driver.switch_to.window(tab)
             self.wait_answered(seconds)
+        # What a tab shows may be the other's answer while its own question is still being stored, on a slow machine: what is kept decides.
+        end = time.monotonic() + seconds
+        while self.answered() < before + 2 and time.monotonic() < end:
+            time.sleep(0.1)
+
+    def answered(self) -> int:
+        """How many whole answers are kept."""
+        return sum(one["role"] == "assistant" and one["state"] == "complete" for one in self.stored())
 
     def answers(self) -> list[str]:
         return self.js("return [...document.querySelectorAll('article.answer > .body')].map(e => e.textContent)")
