@@ -1,15 +1,15 @@
-// What the chip and its system refuse of one program and of one request. rule.h names all rules.
+// What the chip and its system refuse, one rule a fact. Each names the section of docs/ane.md that it copies.
 //
-// Rules of the text's grammar and types live where the graph is built (graph.h), those of a process and its budgets in service.cpp.
+// Rules of the text's grammar and types live where the graph is built (graph.h); here are limits, of one program, one process, one request.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "ane/model_attributes.h"
 #include "ane/sim/graph.h"
 #include "ane/sim/profile.h"
-#include "ane/sim/rule.h"
 #include "ane/sim/service.h"
 
 namespace anedvd::sim {
@@ -23,13 +23,11 @@ struct CompileCase {
 };
 
 struct CompileRule {
-  Rule rule;
+  std::string_view name;    // as in docs/ane.md#rules
+  std::string_view anchor;  // section of docs/ane.md
   Refusal (*check)(const CompileCase&, const Profile&);
 };
 std::span<const CompileRule> compile_rules();
-
-// By the first rule that holds and does not let it pass, whose name ends the failure.
-Refusal refusal_of(const CompileCase& program, const Profile& profile);
 
 // A request against a loaded program.
 struct RequestCase {
@@ -39,11 +37,10 @@ struct RequestCase {
 };
 
 struct RequestRule {
-  Rule rule;
+  std::string_view name, anchor;
   Refusal (*check)(const RequestCase&, const Profile&);
 };
 std::span<const RequestRule> request_rules();
-Refusal refusal_of(const RequestCase& request, const Profile& profile);
 
 // Planar layout of [1, channels, 1, width] in fp16 (docs/ane.md#planar-law).
 LiveTensor live_tensor(const GraphValue& value, bool is_output, const Profile& profile);

@@ -135,6 +135,16 @@ inline int32_t activation_word(const int8_t* q) {
   return word;
 }
 
+// From memory, for levels that have no instruction for it.
+template <class Byte>
+inline I32x16 dot_small(I32x16 acc, U8x64 w, const Byte* a) {
+  return dot_small(acc, w, activation_word(a));
+}
+template <class Byte>
+inline I32x16 dot_q8(I32x16 acc, U8x64 w, const Byte* a) {
+  return dot_q8(acc, w, activation_word(a));
+}
+
 // The four chunks of nibbles: chunk c's low nibbles are k 4c…4c+3, its high nibbles k 16+4c…16+4c+3.
 template <class L, int kChunk>
 inline void unpack_chunk(const uint8_t* quants, U8x64* low, U8x64* high) {
@@ -176,7 +186,7 @@ inline void add_chunk(const uint8_t* const (&quants)[kPanels], const int8_t* con
     U8x64 low, high;
     unpack_chunk<L, kChunk>(quants[p], &low, &high);
     for (int m = 0; m < kColumns; ++m) {
-      const int32_t a = activation_word(q[m] + 4 * kChunk), b = activation_word(q[m] + 16 + 4 * kChunk);
+      const int8_t *a = q[m] + 4 * kChunk, *b = a + 16;
       I32x16& low_sum = sums[m][p][0];
       I32x16& high_sum = sums[m][p][kHalves<L> - 1];
       if constexpr (kWide<L>) {

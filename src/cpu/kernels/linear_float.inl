@@ -53,12 +53,21 @@ inline void float_tile(const LinearArgs& args, int panel, int column, bool fetch
       f_store(args.out + (column + m) * args.out_stride + int64_t(panel + p) * kLanes, f_add(even[m][p], odd[m][p]));
 }
 
+// The columns that do not fill a tile, `rest` of them, together: the weights are read once.
+template <class W, int kColumns, int kPanels>
+inline void float_rest(const LinearArgs& args, int panel, int column, int rest) {
+  if constexpr (kColumns > 0) {
+    if (rest == kColumns) return float_tile<W, kColumns, kPanels>(args, panel, column, column == 0);
+    float_rest<W, kColumns - 1, kPanels>(args, panel, column, rest);
+  }
+}
+
 template <class W, int kPanels>
 inline void float_columns(const LinearArgs& args, int panel) {
   int column = 0;
   for (; column + kFloatTileColumns <= args.columns; column += kFloatTileColumns)
     float_tile<W, kFloatTileColumns, kPanels>(args, panel, column, column == 0);
-  for (; column < args.columns; ++column) float_tile<W, 1, kPanels>(args, panel, column, column == 0);
+  float_rest<W, kFloatTileColumns - 1, kPanels>(args, panel, column, args.columns - column);
 }
 
 template <class W>
