@@ -18,6 +18,8 @@ bool smaller_may_do(FailureKind kind) {
          kind == FailureKind::kInvalidProgram || kind == FailureKind::kOther;
 }
 
+bool has_tanh(const MilProgram& mil) { return std::find(mil.ops.begin(), mil.ops.end(), "tanh") != mil.ops.end(); }
+
 constexpr size_t kMostRefusals = 64;  // lines kept
 
 }  // namespace
@@ -110,12 +112,16 @@ void AneDevice::probe_wishes() {
   });
 }
 
+MilOptions AneDevice::mil_options(const Scaling& scaling) const {
+  return {options_.dialect, options_.width, scaling.exponents, options_.gates};
+}
+
 // A program with codes that does not come up is no loss: the same comes in fp16.
 Result<AneDevice::BroughtUp> AneDevice::bring_up_coded(const Plan& plan, const ProgramSpec& spec,
                                                        const TensorFinder& find, const Scaling& scaling) {
-  const MilOptions mil_options{options_.dialect, options_.width, scaling.exponents};
-  ANEDVD_TRY(const auto codes, choose_codes(write_mil(plan, spec, mil_options), find, options_.weights));
-  BroughtUp made{write_mil(plan, spec, mil_options, codes), nullptr, {}};
+  const MilOptions how = mil_options(scaling);
+  ANEDVD_TRY(const auto codes, choose_codes(write_mil(plan, spec, how), find, options_.weights));
+  BroughtUp made{write_mil(plan, spec, how, codes), nullptr, {}};
   const bool has_codes = std::any_of(codes.begin(), codes.end(),
                                      [](const WeightCode& code) { return code.format != WeightFormat::kFp16; });
   if (!has_codes) return made;
@@ -135,7 +141,7 @@ Result<AneDevice::BroughtUp> AneDevice::bring_up_coded(const Plan& plan, const P
 
 Result<AneDevice::BroughtUp> AneDevice::bring_up_dense(const Plan& plan, const ProgramSpec& spec,
                                                        const TensorFinder& find, const Scaling& scaling) {
-  BroughtUp made{write_mil(plan, spec, {options_.dialect, options_.width, scaling.exponents}), nullptr, {}};
+  BroughtUp made{write_mil(plan, spec, mil_options(scaling)), nullptr, {}};
   MilProgram& mil = made.mil;
   auto& loaded = made.loaded;
   ANEDVD_TRY(WeightFile weights, write_weights(mil, find, driver_.scratch_folder()));
@@ -143,7 +149,9 @@ Result<AneDevice::BroughtUp> AneDevice::bring_up_dense(const Plan& plan, const P
   loaded = bring_up(mil.text, weights, id);
   if (!loaded && kind_of(loaded.error()) == FailureKind::kInvalidProgram && !dialect_is_known_) {
     const DriverFailure first = loaded.error();
-    MilProgram again = write_mil(plan, spec, {other(options_.dialect), options_.width, scaling.exponents});
+    MilOptions how = mil_options(scaling);
+    how.dialect = other(options_.dialect);
+    MilProgram again = write_mil(plan, spec, how);
     loaded = bring_up(again.text, weights, id);
     if (loaded) {
       ++counters_.dialect_switches;
@@ -170,6 +178,17 @@ Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpe
   }
   if (!made.loaded || *made.loaded == nullptr) {
     ANEDVD_TRY(made, bring_up_dense(plan, spec, find, scaling));
+    if (!made.loaded && kind_of(made.loaded.error()) == FailureKind::kInvalidProgram && has_tanh(made.mil) &&
+        options_.gates == GateForm::kTanh && !gates_are_known_) {
+      options_.gates = GateForm::kSigmoid;
+      ANEDVD_TRY(BroughtUp again, bring_up_dense(plan, spec, find, scaling));
+      if (again.loaded) {
+        made = std::move(again);
+        ++counters_.gate_switches;
+      } else {
+        options_.gates = GateForm::kTanh;
+      }
+    }
     for (const WeightSlot& slot : made.mil.weights)
       counters_.dense_matrices += wishes && made.loaded && slot.is_matrix ? 1 : 0;
   }
@@ -178,6 +197,7 @@ Result<AneDevice::Attempt> AneDevice::attempt(const Plan& plan, const ProgramSpe
     return Refused{smaller_may_do(kind_of(made.loaded.error()))};
   }
   dialect_is_known_ = true;
+  gates_are_known_ = gates_are_known_ || has_tanh(made.mil) || options_.gates == GateForm::kSigmoid;
   ++counters_.loaded;
   made.mil.row_norm = scaling.row_norm;
   ANEDVD_TRY(auto program, AneProgram::make(driver_, std::move(*made.loaded), std::move(made.mil), options_.width,

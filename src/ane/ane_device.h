@@ -27,6 +27,7 @@ namespace anedvd {
 
 struct AneOptions {
   MilDialect dialect = MilDialect::kTerse;  // tried first
+  GateForm gates = GateForm::kTanh;         // tried first; sigmoid where tanh is refused
   int width = 64;                           // columns of a program; 32 and multiples of it keep rows contiguous
   ProgramLimits limits;
   int max_compiles = 110, max_loaded = 110;  // 119 and 126 were observed as ceilings; others run on this machine, too
@@ -47,7 +48,7 @@ Capabilities ane_capabilities(const AneOptions& options);
 
 struct AneCounters {
   int compiles = 0, loaded = 0, cached_loads = 0;
-  int load_retries = 0, splits = 0, dialect_switches = 0;
+  int load_retries = 0, splits = 0, dialect_switches = 0, gate_switches = 0;
   int64_t evaluate_retries = 0;
   int measured_shapes = 0, remembered_shapes = 0;  // whose times were taken now, or at a start before
   int host_programs = 0;                           // that were meant for the device
@@ -107,6 +108,7 @@ class AneDevice {
                                    const Scaling& scaling);
   Result<BroughtUp> bring_up_dense(const Plan& plan, const ProgramSpec& spec, const TensorFinder& find,
                                    const Scaling& scaling);
+  MilOptions mil_options(const Scaling& scaling) const;
   void probe_wishes();
   DriverResult<std::unique_ptr<LoadedProgram>> bring_up(const std::string& text, WeightFile& weights, std::string& id);
   DriverResult<std::unique_ptr<LoadedProgram>> compile_and_load(StagedProgram& staged);
@@ -122,6 +124,7 @@ class AneDevice {
   AneOptions options_;
   AneCounters counters_;
   bool dialect_is_known_ = false;  // one program was compiled in options_.dialect
+  bool gates_are_known_ = false;   // one with a gate in options_.gates
   bool wishes_are_probed_ = false;
 };
 

@@ -17,6 +17,7 @@ class Writer {
       : plan_(plan),
         spec_(spec),
         exponents_(options.exponents),
+        gates_(options.gates),
         function_(options.dialect, options.width),
         width_(options.width),
         codes_(codes) {}
@@ -210,7 +211,8 @@ class Writer {
     if (op.kind == OpKind::kLinear || op.kind == OpKind::kScale) shifts_[op.out] = shift(op.in[0]) + exponent;
     if (op.kind == OpKind::kMul) shifts_[op.out] = shift(op.in[0]) + shift(op.in[1]);
     // Inputs are brought back to their own size before the result is named: names say the order of the statements.
-    const bool needs_own_size = op.kind != OpKind::kLinear && op.kind != OpKind::kScale && op.kind != OpKind::kMul;
+    const bool needs_own_size = op.kind != OpKind::kLinear && op.kind != OpKind::kScale && op.kind != OpKind::kMul &&
+                                !(op.kind == OpKind::kSilu && gates_ == GateForm::kTanh);
     for (const ValueId in : op.in)
       if (needs_own_size && in >= 0) unshifted(in);
     std::string name = target(op.out);
@@ -228,10 +230,7 @@ class Writer {
       case OpKind::kAdd: return binary("add", unshifted(op.in[0]), unshifted(op.in[1]), channels, std::move(name));
       case OpKind::kMul: return binary("mul", names_.at(op.in[0]), names_.at(op.in[1]), channels, std::move(name));
       case OpKind::kScale: return binary("mul", names_.at(op.in[0]), nearest_half(op.param), channels, std::move(name));
-      case OpKind::kSilu: {
-        const std::string x = unshifted(op.in[0]);
-        return binary("mul", x, unary("sigmoid", x, channels), channels, std::move(name));
-      }
+      case OpKind::kSilu: return silu(op.in[0], channels, std::move(name));
       case OpKind::kGeluTanh: return gelu(unshifted(op.in[0]), channels, std::move(name));
       case OpKind::kSoftCap: {
         const std::string scaled = binary("mul", unshifted(op.in[0]), nearest_half(1 / op.param), channels);
@@ -245,15 +244,31 @@ class Writer {
 
   std::string nearest_half(float value) { return function_.half(half_to_float(float_to_half(value))); }
 
-  // x · σ(x · (c0 + c1 · x²)), c0 = 2·sqrt(2/π), c1 = 0.044715 · c0: no cube. The clip keeps x² finite; σ is 0 or 1 there already.
+  // x · σ(x), or h · (tanh h + 1) with h = x/2. The sum comes before the product: a shut gate's error is then not larger than the rounding of tanh.
+  std::string silu(ValueId in, int64_t channels, std::string name) {
+    if (gates_ == GateForm::kSigmoid) {
+      const std::string x = unshifted(in);
+      return binary("mul", x, unary("sigmoid", x, channels), channels, std::move(name));
+    }
+    const std::string half = binary("mul", names_.at(in), function_.half(std::exp2f(float(-shift(in) - 1))), channels);
+    const std::string twice = binary("add", unary("tanh", half, channels), function_.half(1), channels);
+    return binary("mul", half, twice, channels, std::move(name));
+  }
+
+  // x · σ(2 · inner), or x · (½ + ½ tanh inner), inner = x · (c0 + c1 · x²), c0 = sqrt(2/π), c1 = 0.044715 · c0: no cube. The clip keeps x² finite;
+  // the gate is 0 or 1 there already.
   std::string gelu(const std::string& x, int64_t channels, std::string name) {
     const Argument clip[] = {{"alpha", function_.half(-50)}, {"beta", function_.half(50)}, {"x", x}};
     const std::string clipped = emit("clip", clip, channels);
     const std::string square = binary("mul", clipped, clipped, channels);
-    const std::string scaled = binary("mul", square, function_.half(0x1.244p-4f), channels);
-    const std::string inner = binary("add", scaled, function_.half(0x1.988p+0f), channels);
-    const std::string gate = unary("sigmoid", binary("mul", clipped, inner, channels), channels);
-    return binary("mul", x, gate, channels, std::move(name));
+    const bool is_tanh = gates_ == GateForm::kTanh;
+    const float size = is_tanh ? 1 : 2;
+    const std::string scaled = binary("mul", square, function_.half(0x1.244p-5f * size), channels);
+    const std::string factor = binary("add", scaled, function_.half(0x1.988p-1f * size), channels);
+    const std::string inner = binary("mul", clipped, factor, channels);
+    if (!is_tanh) return binary("mul", x, unary("sigmoid", inner, channels), channels, std::move(name));
+    const std::string half = binary("mul", unary("tanh", inner, channels), function_.half(0.5f), channels);
+    return binary("mul", x, binary("add", half, function_.half(0.5f), channels), channels, std::move(name));
   }
 
   // x ⊙ (mean(x²) + ε)^-½ ⊙ gain. The sum is a convolution with equal weights, whose accumulator is wide; reduce_sum's is fp16
@@ -276,6 +291,7 @@ class Writer {
   const Plan& plan_;
   const ProgramSpec& spec_;
   const std::vector<int>& exponents_;
+  GateForm gates_;
   MilFunction function_;
   int width_;
   std::span<const WeightCode> codes_;

@@ -21,11 +21,16 @@
 
 namespace anedvd {
 
+// How the gates of SiLU and GELU are written. The chip's functions are tables of straight lines; σ(x) = ½ + ½ tanh(x/2) halves the error of tanh's,
+// which is itself half as large as sigmoid's (docs/ane.md#activation-tables).
+enum class GateForm { kTanh, kSigmoid };
+
 struct MilOptions {
   MilDialect dialect = MilDialect::kTerse;
   int width = 64;  // columns of every activation
   // By position in the spec's ops: a linear's weights are multiplied by 2^exponent (scaling.h). Empty: none are.
   std::vector<int> exponents = {};
+  GateForm gates = GateForm::kTanh;
 };
 
 // Rows [first_row, first_row + rows) of a stored weight; a vector (a bias, a gain) is one number a row.

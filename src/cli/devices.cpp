@@ -122,14 +122,15 @@ bool has_simulated_tables(const Args& args, std::string_view device) {
   return device == "sim" && args.text("--sim-act").value_or("lut33") != "exact";
 }
 
-Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise, bool exact_activations) {
+Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise, SimNumerics numerics) {
   DeviceChoice choice;
   choice.name = args.text("--device").value_or("auto");
   if (choice.name == "auto") choice.name = has_framework() ? "ane" : otherwise;
   ANEDVD_TRY(const AneOptions options, ane_options_of(args));
   if (choice.name == "sim") {
     ANEDVD_TRY(sim::Profile profile, sim_profile_of(args));
-    if (exact_activations) profile.numerics.table_activations = false;
+    if (numerics != SimNumerics::kAsAsked) profile.numerics.table_activations = false;
+    if (numerics == SimNumerics::kHalfPrecision) profile.numerics.accumulator = sim::Accumulator::kPlain;
     const DriverMaker open = [profile](int threads) -> Result<std::unique_ptr<Driver>> {
       sim::Profile own = profile;
       own.threads = threads;

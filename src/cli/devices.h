@@ -29,12 +29,19 @@ struct DeviceChoice {
   DeviceCompiler compiler;  // empty: the engine's own, the CPU
 };
 
-// --device and what belongs to it; `otherwise` is what "auto" means on a machine without a Neural Engine. Errors: kDevice for a device that the
-// machine lacks, kUsage for values that are none. `exact_activations`: as if --sim-act exact were given.
-Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise = "cpu",
-                                   bool exact_activations = false);
+// What the simulator leaves out of a chip's numerics, so that its share of an error can be told.
+enum class SimNumerics {
+  kAsAsked,
+  kWithoutTables,  // as if --sim-act exact were given
+  kHalfPrecision,  // exact sums and functions: what remains are values rounded to fp16 between operations, on any chip
+};
 
-// The simulator computes sigmoids by tables, so that their share of an error can be told by computing once more without them.
+// --device and what belongs to it; `otherwise` is what "auto" means on a machine without a Neural Engine. Errors: kDevice for a device that the
+// machine lacks, kUsage for values that are none.
+Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise = "cpu",
+                                   SimNumerics numerics = SimNumerics::kAsAsked);
+
+// The simulator computes activations by tables, so that their share of an error can be told by computing once more without them.
 bool has_simulated_tables(const Args& args, std::string_view device);
 
 // The driver behind --device sim or ane, for commands that compile programs without a model; auto is the simulator where there is no Neural

@@ -30,9 +30,9 @@ ValueId RandomPlan::emit(Op op, int dim) {
   return op.out;
 }
 
-ValueId RandomPlan::linear_on(ValueId in, int rows) {
+ValueId RandomPlan::linear_on(ValueId in, int rows, float size) {
   const int cols = plan_.values[size_t(in)].dim;
-  const WeightId id = weight(rows, cols, 1 / std::sqrt(float(cols)));
+  const WeightId id = weight(rows, cols, size / std::sqrt(float(cols)));
   return emit({.kind = OpKind::kLinear, .in = {in, -1, -1}, .weight = id}, rows);
 }
 
@@ -93,7 +93,7 @@ Result<RandomPlan> RandomPlan::linear(int rows, int cols, int tokens, uint32_t s
   return made;
 }
 
-void RandomPlan::add_layer(int index, ValueId& x, int heads, int kv_heads, int ffn) {
+void RandomPlan::add_layer(int index, ValueId& x, int heads, int kv_heads, int ffn, float size) {
   const int hidden = plan_.values[size_t(x)].dim, head = hidden / heads;
   const ValueId n = norm_on(x);
   const ValueId q = linear_on(n, hidden), k = linear_on(n, kv_heads * head), v = linear_on(n, kv_heads * head);
@@ -108,12 +108,12 @@ void RandomPlan::add_layer(int index, ValueId& x, int heads, int kv_heads, int f
   const ValueId rq = emit({.kind = OpKind::kRope, .in = {q, -1, -1}, .group = head, .spec = 0}, hidden);
   const ValueId rk = emit({.kind = OpKind::kRope, .in = {k, -1, -1}, .group = head, .spec = 0}, kv_heads * head);
   const ValueId a = emit({.kind = OpKind::kAttention, .in = {rq, rk, v}, .spec = index}, hidden);
-  const ValueId o = linear_on(a, hidden);
+  const ValueId o = linear_on(a, hidden, size);
   x = emit({.kind = OpKind::kAdd, .in = {x, o, -1}}, hidden);
   const ValueId m = norm_on(x), g = linear_on(m, ffn), u = linear_on(m, ffn);
   const ValueId s = emit({.kind = OpKind::kSilu, .in = {g, -1, -1}}, ffn);
   const ValueId h = emit({.kind = OpKind::kMul, .in = {s, u, -1}}, ffn);
-  const ValueId d = linear_on(h, hidden);
+  const ValueId d = linear_on(h, hidden, size);
   x = emit({.kind = OpKind::kAdd, .in = {x, d, -1}}, hidden);
 }
 
@@ -127,7 +127,7 @@ Result<RandomPlan> RandomPlan::transformer(int layers, int hidden, int ffn, int 
   made.plan_.ropes.push_back(rope);
   for (int i = 0; i < layers; ++i) {
     const size_t first = made.plan_.ops.size();
-    made.add_layer(i, x, kHeads, kKvHeads, ffn);
+    made.add_layer(i, x, kHeads, kKvHeads, ffn, 1 / std::sqrt(2 * float(layers)));
     for (size_t op = first; op < made.plan_.ops.size(); ++op) made.plan_.ops[op].layer = i;
   }
   made.plan_.logits = made.linear_on(made.norm_on(x), vocab);

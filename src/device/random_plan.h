@@ -20,7 +20,8 @@ class RandomPlan {
   // embedding [tokens, cols] → linear [rows, cols] → logits. Embeddings are spread by 1, weights by 1/√cols. Error: kIo (the temporary file).
   static Result<RandomPlan> linear(int rows, int cols, int tokens, uint32_t seed);
 
-  // `layers` layers of attention and SwiGLU between an embedding and a head.
+  // `layers` layers of attention and SwiGLU between an embedding and a head. What they add to the residual stream is 1/√(2 · layers) of its size, as
+  // models begin before they are trained.
   static Result<RandomPlan> transformer(int layers, int hidden, int ffn, int vocab, uint32_t seed);
 
   const Plan& plan() const { return plan_; }
@@ -31,9 +32,9 @@ class RandomPlan {
 
   WeightId weight(int64_t rows, int64_t cols, float spread);
   ValueId emit(Op op, int dim);
-  ValueId linear_on(ValueId in, int rows);
+  ValueId linear_on(ValueId in, int rows, float size = 1);
   ValueId norm_on(ValueId in);
-  void add_layer(int index, ValueId& x, int heads, int kv_heads, int ffn);
+  void add_layer(int index, ValueId& x, int heads, int kv_heads, int ffn, float size);
   Result<> store();
 
   std::mt19937 random_;

@@ -215,7 +215,8 @@ INSTANTIATE_TEST_SUITE_P(
                     FaultCase{"load:transient*3", 7, 3, 0}, FaultCase{"evaluate:transient*7", 7, 0, 0},
                     FaultCase{"evaluate:transient*8", 6, 0, 0}, FaultCase{"evaluate:hardware@3", 6, 0, 0},
                     FaultCase{"load:hardware@2", 8, 0, 1}, FaultCase{"compile:invalid", 7, 0, 0},
-                    FaultCase{"compile:invalid@2", 8, 0, 1}, FaultCase{"compile:bundle*2", 6, 0, 0}));
+                    FaultCase{"compile:invalid@2", 7, 0, 0}, FaultCase{"compile:invalid*2@2", 8, 0, 1},
+                    FaultCase{"compile:bundle*2", 6, 0, 0}));
 
 TEST_F(AneDeviceTest, WaitsLongerBeforeEachLoad) {
   PlanFixture fixture = PlanFixture::llama(1);
@@ -224,6 +225,38 @@ TEST_F(AneDeviceTest, WaitsLongerBeforeEachLoad) {
   using std::chrono::milliseconds;
   EXPECT_EQ(both.waits, (std::vector<milliseconds>{milliseconds(100), milliseconds(200), milliseconds(400),
                                                    milliseconds(800), milliseconds(1600), milliseconds(3200)}));
+}
+
+TEST_F(AneDeviceTest, WritesGatesBySigmoidWhereTanhIsRefused) {
+  for (const OpKind gate : {OpKind::kSilu, OpKind::kGeluTanh}) {
+    for (const bool refused : {false, true}) {
+      PlanFixture fixture = PlanFixture::llama(2, 64, 96, 128, gate);
+      sim::Profile profile = profile_with("");
+      if (refused) profile.ops["tanh"] = sim::OpVerdict::kInvalid;
+      Both both(fixture, {}, profile);
+      ASSERT_TRUE(both.make());
+      expect_right(both);
+      EXPECT_EQ(both.programs(), 7);
+      EXPECT_EQ(both.counters().gate_switches, refused ? 1 : 0);
+      EXPECT_EQ(both.counters().compiles, refused ? 8 : 7);
+    }
+  }
+}
+
+// The functions' tables are a gate's largest error: tanh's makes it smaller.
+TEST_F(AneDeviceTest, GatesByTanhAreCloser) {
+  for (const OpKind gate : {OpKind::kSilu, OpKind::kGeluTanh}) {
+    double worst[2] = {0, 0};
+    for (const GateForm form : {GateForm::kTanh, GateForm::kSigmoid}) {
+      PlanFixture fixture = PlanFixture::llama(2, 64, 96, 128, gate);
+      AneOptions options;
+      options.gates = form;
+      Both both(fixture, options, profile_with(""));
+      ASSERT_TRUE(both.make());
+      for (const double error : both.run()) worst[int(form)] = std::max(worst[int(form)], error);
+    }
+    EXPECT_LT(worst[0], 0.7 * worst[1]);
+  }
 }
 
 TEST_F(AneDeviceTest, TriesTheOtherDialectOnce) {

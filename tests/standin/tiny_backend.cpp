@@ -1,4 +1,4 @@
-// Runs conv 1×1, add, mul and sigmoid on [1, C, 1, W] halves. Every step is rounded to half precision; sums are kept in float.
+// Runs conv 1×1, add, mul, sigmoid and tanh on [1, C, 1, W] halves. Every step is rounded to half precision; sums are kept in float.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -82,7 +82,8 @@ bool read_constant(const MilStatement& statement, const std::string& weights, Co
 
 // The operands that TinyProgram::run() will look up.
 bool operands_known(const MilStatement& statement, const std::map<std::string, std::string>& types) {
-  const char* second = statement.operation == "conv" ? "weight" : statement.operation == "sigmoid" ? "x" : "y";
+  const bool is_unary = statement.operation == "sigmoid" || statement.operation == "tanh";
+  const char* second = statement.operation == "conv" ? "weight" : is_unary ? "x" : "y";
   for (const char* name : {"x", second}) {
     const auto found = statement.arguments.find(name);
     if (found == statement.arguments.end() || !types.contains(found->second)) return false;
@@ -146,6 +147,8 @@ class TinyProgram final : public Program {
         }
     } else if (statement.operation == "sigmoid") {
       for (float v : x.values) out.values.push_back(1 / (1 + std::exp(-v)));
+    } else if (statement.operation == "tanh") {
+      for (float v : x.values) out.values.push_back(std::tanh(v));
     } else {
       const Tensor& y = argument("y");
       for (size_t i = 0; i < x.values.size(); ++i) {
@@ -171,7 +174,7 @@ class TinyBackend final : public Backend {
     const std::string weights = content_of(folder / "weights" / "w.bin");
     std::map<std::string, std::string> types;
     for (const MilParameter& parameter : function->parameters) types[parameter.name] = parameter.type;
-    static const std::set<std::string> kKnown = {"const", "conv", "add", "mul", "sigmoid"};
+    static const std::set<std::string> kKnown = {"const", "conv", "add", "mul", "sigmoid", "tanh"};
     for (const MilStatement& statement : function->statements) {
       if (!kKnown.contains(statement.operation)) return invalid_program();
       if (statement.operation == "const" && !read_constant(statement, weights, out)) return invalid_program();

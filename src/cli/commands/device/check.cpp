@@ -21,8 +21,8 @@ struct Checked {
   std::string device, label, machine;
 };
 
-Result<Checked> check_programs(const Args& args, int layer, bool exact_activations) {
-  ANEDVD_TRY(Comparison comparison, load_comparison(args, 0, exact_activations));
+Result<Checked> check_programs(const Args& args, int layer, SimNumerics numerics) {
+  ANEDVD_TRY(Comparison comparison, load_comparison(args, 0, numerics));
   if (layer >= comparison.both->layers())
     return fail(ErrorCode::kUsage, "--layer {}: the model's layers are 0 to {}; use a smaller one", layer,
                 comparison.both->layers() - 1);
@@ -40,16 +40,18 @@ Result<Checked> check_programs(const Args& args, int layer, bool exact_activatio
 Result<ExitCode> run_check(const Args& args) {
   const Console console = Console::from(args);
   const int layer = int(*args.integer("--layer"));
-  ANEDVD_TRY(const Checked checked, check_programs(args, layer, false));
-  std::vector<ProgramDifference> without_tables;
+  ANEDVD_TRY(const Checked checked, check_programs(args, layer, SimNumerics::kAsAsked));
+  std::vector<ProgramDifference> without_tables, half_precision;
   const bool tells_share = has_simulated_tables(args, checked.device);
   if (tells_share) {
-    ANEDVD_TRY(Checked again, check_programs(args, layer, true));
+    ANEDVD_TRY(Checked again, check_programs(args, layer, SimNumerics::kWithoutTables));
     without_tables = std::move(again.programs);
+    ANEDVD_TRY(Checked rounded, check_programs(args, layer, SimNumerics::kHalfPrecision));
+    half_precision = std::move(rounded.programs);
   }
   bool all_ok = !checked.programs.empty();
   std::vector<Column> columns = {{"program", Align::kLeft}, {"max abs"}, {"relative"}, {"worst column"}};
-  if (tells_share) columns.push_back({"without tables"});
+  if (tells_share) columns.insert(columns.end(), {{"without tables"}, {"fp16 alone"}});
   columns.insert(columns.end(), {{"not finite"}, {"", Align::kLeft}});
   Table table(columns);
   nlohmann::ordered_json json = {
@@ -65,7 +67,8 @@ Result<ExitCode> run_check(const Args& args) {
     for (const double value : {difference.max_abs, difference.relative(), difference.worst_row})
       cells.push_back(fmt::format("{:.2e}", value));
     const double exact = i < without_tables.size() ? without_tables[i].difference.relative() : 0;
-    if (tells_share) cells.push_back(fmt::format("{:.2e}", exact));
+    const double rounded = i < half_precision.size() ? half_precision[i].difference.relative() : 0;
+    if (tells_share) cells.insert(cells.end(), {fmt::format("{:.2e}", exact), fmt::format("{:.2e}", rounded)});
     cells.push_back(with_commas(difference.not_finite));
     cells.push_back(ok ? "ok" : "WRONG");
     table.add(cells);
@@ -77,6 +80,7 @@ Result<ExitCode> run_check(const Args& args) {
                                {"ok", ok}});
     if (tells_share) {
       json["kernels"].back()["rel_without_tables"] = exact;
+      json["kernels"].back()["rel_half_precision"] = rounded;
       json["kernels"].back()["table_share"] = std::max(0.0, difference.relative() - exact);
     }
   }

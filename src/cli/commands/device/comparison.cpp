@@ -44,9 +44,9 @@ constexpr const char* kTexts[] = {
 
 }  // namespace
 
-Result<Comparison> load_comparison(const Args& args, int layers, bool exact_activations) {
+Result<Comparison> load_comparison(const Args& args, int layers, SimNumerics numerics) {
   ANEDVD_TRY(RuntimeOptions options, runtime_options_of(args));
-  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim", exact_activations));
+  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim", numerics));
   if (!device.compiler)
     return fail(ErrorCode::kUsage, "--device cpu: has no programs to compare; use --device sim, or perplexity --exact");
   Comparison comparison;

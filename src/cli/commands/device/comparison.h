@@ -7,6 +7,7 @@
 
 #include "cli/args.h"
 #include "cli/commands/device/side_by_side.h"
+#include "cli/devices.h"
 #include "engine/runtime.h"
 
 namespace anedvd {
@@ -18,8 +19,8 @@ struct Comparison {
 };
 
 // The model of the arguments on their device, beside the reference; without a Neural Engine "auto" is the simulator. `layers` > 0: the first ones.
-// `exact_activations`: of the simulator, whatever its options say.
-Result<Comparison> load_comparison(const Args& args, int layers, bool exact_activations = false);
+// `numerics`: of the simulator, whatever its options say.
+Result<Comparison> load_comparison(const Args& args, int layers, SimNumerics numerics = SimNumerics::kAsAsked);
 
 // --prompt as ids, or 32 short texts; for a model whose tokenizer is not there, 32 rows of ids that are always the same.
 Result<std::vector<std::vector<Token>>> comparison_prompts(const Args& args, Runtime& runtime);

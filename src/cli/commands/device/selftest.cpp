@@ -27,8 +27,8 @@ struct Tested {
   std::string name, device, machine;
 };
 
-Result<Tested> run_once(const Args& args, bool exact_activations) {
-  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim", exact_activations));
+Result<Tested> run_once(const Args& args, SimNumerics numerics) {
+  ANEDVD_TRY(DeviceChoice device, choose_device(args, "sim", numerics));
   if (!device.compiler)
     return fail(ErrorCode::kUsage, "--device cpu: is what the self-test compares with; use --device sim");
   ANEDVD_TRY(const RandomPlan random, RandomPlan::transformer(kLayers, kHidden, kFfn, kVocab, 1));
@@ -61,15 +61,17 @@ Result<Tested> run_once(const Args& args, bool exact_activations) {
 }
 
 Result<ExitCode> run_selftest(const Args& args) {
-  ANEDVD_TRY(const Tested tested, run_once(args, false));
+  ANEDVD_TRY(const Tested tested, run_once(args, SimNumerics::kAsAsked));
   const Difference& difference = tested.difference;
   const AneCounters& counters = tested.counters;
   const bool ok = difference.relative() <= kLargestError && difference.not_finite == 0 && counters.host_programs == 0 &&
                   tested.failures == 0;
-  std::optional<double> without_tables;
+  std::optional<double> without_tables, half_precision;
   if (has_simulated_tables(args, tested.name)) {
-    ANEDVD_TRY(const Tested again, run_once(args, true));
+    ANEDVD_TRY(const Tested again, run_once(args, SimNumerics::kWithoutTables));
     without_tables = again.difference.relative();
+    ANEDVD_TRY(const Tested rounded, run_once(args, SimNumerics::kHalfPrecision));
+    half_precision = rounded.difference.relative();
   }
   if (args.given("--json")) {
     nlohmann::ordered_json json = {{"rel_err", difference.relative()},
@@ -81,6 +83,7 @@ Result<ExitCode> run_selftest(const Args& args) {
                                    {"host_programs", counters.host_programs},
                                    {"refusals", counters.refusals}};
     if (without_tables) json["rel_err_without_tables"] = *without_tables;
+    if (half_precision) json["rel_err_half_precision"] = *half_precision;
     ANEDVD_TRY_VOID(write_out(json.dump() + "\n"));
     return ok ? kDone : kDifferent;
   }
@@ -89,7 +92,9 @@ Result<ExitCode> run_selftest(const Args& args) {
       {"programs", fmt::format("{} loaded, {} refused", counters.loaded, counters.host_programs)},
       {"error",
        fmt::format("{:.2e} of the largest logit{}", difference.relative(),
-                   without_tables ? fmt::format("; without the sigmoid's table {:.2e}", *without_tables) : "")},
+                   without_tables ? fmt::format("; without the activations' tables {:.2e}, half precision alone {:.2e}",
+                                                *without_tables, *half_precision)
+                                  : "")},
       {"verdict", ok ? "ok" : "DIFFERENT"}};
   for (const std::string& refusal : counters.refusals) rows.insert(rows.end() - 1, {"refused", visible(refusal)});
   ANEDVD_TRY_VOID(write_out(labelled(rows)));
