@@ -1,7 +1,9 @@
 #include "sampling/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "sampling/random.h"
@@ -80,12 +82,23 @@ Result<int32_t> Sampler::sample(std::span<const float> given) {
 }
 
 int32_t Sampler::draw() {
-  double total = 0.0;
-  for (const Candidate& c : candidates_) total += c.weight;
+  // Sums of tiles first, then the tile in which the draw falls: one candidate after another would wait for each addition.
+  constexpr size_t kTile = 64;
+  const auto sum_of = [&](size_t first) {
+    double sums[4] = {};
+    const size_t end = std::min(first + kTile, candidates_.size());
+    for (size_t i = first; i < end; ++i) sums[i % 4] += candidates_[i].weight;
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  };
+  tile_sums_.clear();
+  for (size_t first = 0; first < candidates_.size(); first += kTile) tile_sums_.push_back(sum_of(first));
+  const double total = std::accumulate(tile_sums_.begin(), tile_sums_.end(), 0.0);
   double left = uniform_draw(seed_, draws_++) * total;
-  for (const Candidate& c : candidates_) {
-    left -= c.weight;
-    if (left < 0.0) return c.id;
+  size_t tile = 0;
+  for (; tile + 1 < tile_sums_.size() && left >= tile_sums_[tile]; ++tile) left -= tile_sums_[tile];
+  for (size_t i = tile * kTile; i < candidates_.size(); ++i) {
+    left -= candidates_[i].weight;
+    if (left < 0.0) return candidates_[i].id;
   }
   // Rounding may leave a crumb after the last one; give it to the last that has any weight.
   for (size_t i = candidates_.size(); i-- > 1;)

@@ -57,8 +57,9 @@ class Sampler {
   uint64_t draws_ = 0;  // the random number of draw n depends on (seed, n) only: a replay gives the same tokens
   Penalties penalties_;
   std::vector<float> adjusted_;  // logits after bias and penalties, when there are any
-  LogitScan scan_;               // these two are reused between steps
+  LogitScan scan_;               // these three are reused between steps
   std::vector<Candidate> candidates_;
+  std::vector<double> tile_sums_;
 };
 
 }  // namespace anedvd

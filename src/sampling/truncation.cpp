@@ -1,6 +1,7 @@
 #include "sampling/truncation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -20,6 +21,15 @@ Floats load(const float* from) {
   Floats value;
   std::memcpy(&value, from, sizeof value);
   return value;
+}
+
+// e^x for −80 ≤ x ≤ 0: x = n·ln 2 + r with |r| ≤ ln 2 / 2, the Taylor sum of e^r (its rest is under 2·10^-8), times 2^n. A loop over it becomes vector code.
+inline float exp_of(float x) {
+  const auto n = int32_t(x * 1.44269504f - 0.5f);                           // to the nearest, because x ≤ 0
+  const float r = x - float(n) * 0.693359375f + float(n) * 2.12194440e-4f;  // ln 2 in two parts: the first has few bits
+  float sum = 1.0f / 5040;
+  for (const float factor : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) sum = sum * r + factor;
+  return sum * std::bit_cast<float>((n + 127) << 23);
 }
 
 float largest_lane(Floats v) { return std::max(std::max(v[0], v[1]), std::max(v[2], v[3])); }
@@ -86,12 +96,19 @@ void collect_candidates(std::span<const float> logits, const LogitScan& scan, fl
       floor = *kth;
     }
   }
+  // Every logit of a block is written and the place moves on behind those that stay: nothing for the processor to guess.
+  size_t count = out.size();
   for (size_t block = 0; block < scan.block_max.size(); ++block) {
     if (scan.block_max[block] < floor) continue;
+    if (out.size() < count + kScanBlock) out.resize(std::max(2 * out.size(), count + kScanBlock));
     const size_t end = std::min(logits.size(), (block + 1) * kScanBlock);
-    for (size_t i = block * kScanBlock; i < end; ++i)
-      if (logits[i] >= floor) out.push_back({logits[i], int32_t(i)});
+    for (size_t i = block * kScanBlock; i < end; ++i) {
+      out[count].logit = logits[i];
+      out[count].id = int32_t(i);
+      count += logits[i] >= floor;
+    }
   }
+  out.resize(count);
 }
 
 void keep_largest(std::vector<Candidate>& candidates, int k) {
@@ -103,27 +120,44 @@ void keep_largest(std::vector<Candidate>& candidates, int k) {
 }
 
 void weigh(std::vector<Candidate>& candidates, float max, float temperature) {
-  for (Candidate& c : candidates) c.weight = std::exp((double(c.logit) - max) / temperature);
+  constexpr size_t kTile = 64;
+  float values[kTile];
+  for (size_t first = 0; first < candidates.size(); first += kTile) {
+    Candidate* tile = candidates.data() + first;
+    const size_t count = std::min(kTile, candidates.size() - first);
+    // No logit is that far below; only a difference that overflows is.
+    for (size_t i = 0; i < count; ++i) values[i] = std::max((tile[i].logit - max) / temperature, -80.0f);
+    for (size_t i = 0; i < count; ++i) values[i] = exp_of(values[i]);
+    for (size_t i = 0; i < count; ++i) tile[i].weight = values[i];
+  }
 }
 
 void keep_nucleus(std::vector<Candidate>& candidates, float top_p) {
-  double total = 0.0;
-  for (const Candidate& c : candidates) total += c.weight;
+  if (candidates.size() < 2) return;
+  // Buckets of equal width over the logits: only the one where top_p is reached has to be put in order.
+  constexpr int kBuckets = 512;
+  const auto [least, largest] = std::minmax_element(
+      candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; });
+  const float max = largest->logit, range = max - least->logit, per_logit = range > 0 ? (kBuckets - 1) / range : 0.0f;
+  const auto bucket_of = [&](const Candidate& c) { return int((max - c.logit) * per_logit); };
+  double sums[kBuckets] = {}, total = 0.0;
+  for (const Candidate& c : candidates) sums[bucket_of(c)] += c.weight;
+  for (const double sum : sums) total += sum;
+
   const double wanted = top_p * total;
-  // A heap gives the largest one by one: only what stays gets sorted. Its top is the element that no other comes before.
-  const auto comes_after = [](const Candidate& a, const Candidate& b) { return comes_before(b, a); };
-  std::make_heap(candidates.begin(), candidates.end(), comes_after);
-  auto rest = candidates.end();
   double reached = 0.0;
-  while (rest != candidates.begin() && reached < wanted) {
-    std::pop_heap(candidates.begin(), rest, comes_after);
-    --rest;
-    reached += rest->weight;
-  }
-  // What was popped stands at the end, largest last.
-  std::reverse(candidates.begin(), candidates.end());
-  candidates.resize(
-      std::max<size_t>(1, size_t(candidates.end() - candidates.begin()) - size_t(rest - candidates.begin())));
+  int cut = 0;
+  while (cut + 1 < kBuckets && reached + sums[cut] < wanted) reached += sums[cut++];
+  std::vector<Candidate> at_cut;
+  for (const Candidate& c : candidates)
+    if (bucket_of(c) == cut) at_cut.push_back(c);
+  std::sort(at_cut.begin(), at_cut.end(), comes_before);
+  size_t kept = 0;
+  while (kept < at_cut.size() && (kept == 0 || reached < wanted)) reached += at_cut[kept++].weight;
+  std::erase_if(candidates, [&](const Candidate& c) {
+    const int bucket = bucket_of(c);
+    return bucket > cut || (bucket == cut && comes_before(at_cut[kept - 1], c));
+  });
 }
 
 void keep_probable(std::vector<Candidate>& candidates, float min_p) {

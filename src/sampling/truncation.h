@@ -45,10 +45,10 @@ void collect_candidates(std::span<const float> logits, const LogitScan& scan, fl
 // Leaves the k largest, sorted by comes_before. k > 0.
 void keep_largest(std::vector<Candidate>& candidates, int k);
 
-// Fills the weights from the logits. temperature > 0; `max` is the largest logit present.
+// Fills the weights from the logits, within 2·10^-7 of them. temperature > 0; `max` is the largest logit present, none is over 80 temperatures below.
 void weigh(std::vector<Candidate>& candidates, float max, float temperature);
 
-// Leaves the fewest largest candidates whose weights reach top_p of all, sorted by comes_before; one at least. 0 < top_p < 1.
+// Leaves the fewest candidates, first ones by comes_before, whose weights reach top_p of all, order unchanged; one at least. 0 < top_p < 1.
 void keep_nucleus(std::vector<Candidate>& candidates, float top_p);
 
 // Leaves those with weight ≥ min_p, order unchanged.

@@ -1,9 +1,11 @@
 #include "sampling/truncation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +63,57 @@ TEST(ScanLogits, FindsTheMaximumAtEveryPlaceAndLength) {
       EXPECT_TRUE(scan.is_sound);
       EXPECT_EQ(scan.max, -7.0f) << vocab << " " << at;
       EXPECT_EQ(first_of_largest(logits, scan), int32_t(at));
+    }
+  }
+}
+
+TEST(Weigh, IsTheExponential) {
+  std::vector<Candidate> candidates;
+  for (int i = 0; i <= 20000; ++i) candidates.push_back({5.0f - float(i) / 500, i});
+  for (const float temperature : {2.0f, 2.7f}) {
+    weigh(candidates, 5.0f, temperature);
+    for (const Candidate& c : candidates) {
+      const double exact = std::exp(double((c.logit - 5.0f) / temperature));
+      ASSERT_NEAR(c.weight / exact, 1.0, 2e-7) << c.logit;
+    }
+  }
+  std::vector<Candidate> apart = {{3e38f, 0}, {-3e38f, 1}};  // their difference is no float
+  weigh(apart, 3e38f, 1e38f);
+  EXPECT_EQ(apart[0].weight, 1.0);
+  EXPECT_LT(apart[1].weight, 1e-30);
+}
+
+TEST(KeepNucleus, KeepsWhatSortingWouldKeep) {
+  std::mt19937 random(5);
+  for (const size_t count : {1, 2, 3, 40, 1000, 20000}) {
+    for (const float top_p : {1e-6f, 0.1f, 0.5f, 0.9f, 0.95f, 0.999f, 0.9999999f}) {
+      for (const int levels : {1, 7, 1 << 20}) {  // few levels: many ties
+        std::vector<Candidate> candidates;
+        for (size_t i = 0; i < count; ++i)
+          candidates.push_back({float(int(random()) % levels) * (8.0f / float(levels)), int32_t(i)});
+        float max = candidates[0].logit;
+        for (const Candidate& c : candidates) max = std::max(max, c.logit);
+        weigh(candidates, max, 0.9f);
+
+        std::vector<Candidate> sorted = candidates;
+        std::sort(sorted.begin(), sorted.end(), comes_before);
+        double total = 0, reached = 0;
+        for (const Candidate& c : sorted) total += c.weight;
+        size_t kept = 0;
+        while (kept < count && (kept == 0 || reached < top_p * total)) reached += sorted[kept++].weight;
+        std::vector<int32_t> want, got;
+        for (size_t i = 0; i < kept; ++i) want.push_back(sorted[i].id);
+        std::sort(want.begin(), want.end());
+
+        keep_nucleus(candidates, top_p);
+        for (const Candidate& c : candidates) got.push_back(c.id);
+        // The sums run in another order: where one of them meets the limit exactly, one candidate more or less is as right.
+        EXPECT_LE(std::max(want.size(), got.size()) - std::min(want.size(), got.size()), 1u);
+        EXPECT_TRUE(std::includes(want.begin(), want.end(), got.begin(), got.end()) ||
+                    std::includes(got.begin(), got.end(), want.begin(), want.end()))
+            << count << " candidates, top_p " << top_p << ", " << levels << " levels";
+        EXPECT_TRUE(std::is_sorted(got.begin(), got.end())) << "order unchanged";
+      }
     }
   }
 }
