@@ -22,6 +22,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   anedvd_kernel(x86_avx2 -mavx2 -mfma -mf16c)
   anedvd_kernel(x86_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c ${quiet})
   anedvd_kernel(x86_vnni -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c ${quiet})
+  # Its tile instructions are written out, so the compiler needs no flag for them.
+  anedvd_kernel(x86_amx -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c ${quiet})
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   anedvd_kernel(arm_neon)
   if(APPLE)

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "base/half.h"
-#include "cpu/kernels/select.h"
 #include "cpu/pack.h"
+#include "cpu/tested_kernels.h"
 #include "tensor/view.h"
 
 namespace anedvd {
@@ -120,7 +120,7 @@ TEST_P(Kernels, LinearHasTheScalarBitsAtEveryWidth) {
   constexpr int kPanels = 6;
   for (const FormatCase& c : kFormats) {
     const auto packed = pack(c, random_rows(c, kRows, kCols), kRows, kCols);
-    for (const int columns : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
+    for (const int columns : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 17, 35}) {
       const auto x = random_floats(size_t(columns * kCols));
       const Quantised q = quantise(scalar(), x, columns, kCols);
       const PackFormat format = *pack_format(c.dtype);
@@ -131,14 +131,35 @@ TEST_P(Kernels, LinearHasTheScalarBitsAtEveryWidth) {
   }
 }
 
+// Kernels that take the inputs in parts: less than one, exactly one, one and a bit, several.
+TEST_P(Kernels, LinearHasTheScalarBitsAtEveryLength) {
+  constexpr int64_t kRows = 32;
+  constexpr int kPanels = 2;
+  for (const FormatCase& c : kFormats) {
+    const PackFormat format = *pack_format(c.dtype);
+    const int64_t unit = format_of(c.dtype).block_elements;
+    for (const int64_t cols : {unit, int64_t(1024), 1024 + unit, int64_t(2304)}) {
+      const auto packed = pack(c, random_rows(c, kRows, cols), kRows, cols);
+      for (const int columns : {2, 16, 19}) {
+        const auto x = random_floats(size_t(columns * cols));
+        const Quantised q = quantise(scalar(), x, columns, cols);
+        expect_same_bits(multiply(scalar(), format, packed, kPanels, cols, q, columns),
+                         multiply(level(), format, packed, kPanels, cols, q, columns),
+                         fmt::format("{}, {} inputs × {} columns", format_of(c.dtype).name, cols, columns));
+      }
+    }
+  }
+}
+
 TEST_P(Kernels, AColumnDoesNotDependOnItsNeighbours) {
   constexpr int64_t kRows = 32, kCols = 512;
+  constexpr int kColumns = 37;
   for (const FormatCase& c : kFormats) {
     const auto packed = pack(c, random_rows(c, kRows, kCols), kRows, kCols);
-    const auto x = random_floats(size_t(9 * kCols));
+    const auto x = random_floats(size_t(kColumns * kCols));
     const PackFormat format = *pack_format(c.dtype);
-    const auto together = multiply(level(), format, packed, 2, kCols, quantise(level(), x, 9, kCols), 9);
-    for (int column = 0; column < 9; ++column) {
+    const auto together = multiply(level(), format, packed, 2, kCols, quantise(level(), x, kColumns, kCols), kColumns);
+    for (int column = 0; column < kColumns; ++column) {
       const std::vector<float> one(x.begin() + column * kCols, x.begin() + (column + 1) * kCols);
       const auto alone = multiply(level(), format, packed, 2, kCols, quantise(level(), one, 1, kCols), 1);
       expect_same_bits(std::span(together).subspan(size_t(column) * 32, 32), alone, "column");
@@ -414,7 +435,7 @@ TEST_P(Kernels, AttentionOfAQueryDoesNotDependOnTheTile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Kernels, testing::ValuesIn(available_kernels()), level_name);
+INSTANTIATE_TEST_SUITE_P(Levels, Kernels, testing::ValuesIn(tested_kernels()), level_name);
 
 TEST(SelectKernels, RefusesALevelThatIsNotThere) {
   ::setenv("ANEDVD_SIMD", "mmx", 1);

@@ -126,6 +126,7 @@ const KernelTable* scalar_kernels();
 const KernelTable* avx2_kernels();
 const KernelTable* avx512_kernels();
 const KernelTable* vnni_kernels();
+const KernelTable* amx_kernels();
 const KernelTable* neon_kernels();
 const KernelTable* dotprod_kernels();
 const KernelTable* i8mm_kernels();

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "cpu/kernels/amx/support.h"
+
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -42,7 +44,11 @@ std::vector<const KernelTable*> available_kernels() {
   if (avx512) levels.push_back(avx512_kernels());
 #endif
 #if defined(ANEDVD_HAS_X86_VNNI)
-  if (avx512 && __builtin_cpu_supports("avx512vnni")) levels.push_back(vnni_kernels());
+  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+  if (vnni) levels.push_back(vnni_kernels());
+#if defined(ANEDVD_HAS_X86_AMX)
+  if (vnni && why_no_amx() == nullptr) levels.push_back(amx_kernels());
+#endif
 #endif
 #endif
 #if defined(ANEDVD_HAS_ARM_NEON)
@@ -70,7 +76,9 @@ Result<const KernelTable*> select_kernels() {
     if (std::string_view(wanted) == level->name) return level;
     known += known.empty() ? level->name : std::string(", ") + level->name;
   }
-  return fail(ErrorCode::kUsage, "ANEDVD_SIMD={}: not a level of this processor; it has {}", wanted, known);
+  const char* why = std::string_view(wanted) == "amx" ? why_no_amx() : nullptr;
+  return fail(ErrorCode::kUsage, "ANEDVD_SIMD={}: {}; it has {}", wanted,
+              why != nullptr ? why : "not a level of this processor", known);
 }
 
 }  // namespace anedvd

@@ -12,7 +12,7 @@ namespace anedvd {
 // Levels that this processor runs, worst first; "scalar" is always there.
 std::vector<const KernelTable*> available_kernels();
 
-// The best level, or the one that the environment variable ANEDVD_SIMD names (scalar avx2 avx512 vnni neon dotprod i8mm).
+// The best level, or the one that the environment variable ANEDVD_SIMD names (scalar avx2 avx512 vnni amx neon dotprod i8mm).
 // kUsage if the name is unknown or the processor lacks it.
 Result<const KernelTable*> select_kernels();
 

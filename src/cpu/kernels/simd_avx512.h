@@ -47,6 +47,7 @@ inline void f_store_half(uint16_t* p, F32x16 a) {
 }
 
 inline I32x16 i_set(int32_t x) { return _mm512_set1_epi32(x); }
+inline I32x16 i_load(const int32_t* p) { return _mm512_loadu_si512(p); }
 inline I32x16 i_add(I32x16 a, I32x16 b) { return _mm512_add_epi32(a, b); }
 inline I32x16 i_mul(I32x16 a, I32x16 b) { return _mm512_mullo_epi32(a, b); }
 inline I32x16 i_load_u8(const uint8_t* p) {
@@ -73,7 +74,9 @@ inline float f_reduce_add(F32x16 a) {
 inline float f_reduce_max(F32x16 a) { return _mm512_reduce_max_ps(a); }
 
 inline U8x64 b_load(const void* p) { return _mm512_loadu_si512(p); }
+inline void b_store(void* p, U8x64 a) { _mm512_storeu_si512(p, a); }
 inline U8x64 b_zero() { return _mm512_setzero_si512(); }
+inline U8x64 b_subtract(U8x64 a, int x) { return _mm512_sub_epi8(a, _mm512_set1_epi8(char(x))); }
 inline U8x64 b_lookup(U8x64 a, const uint8_t* levels) {
   return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(levels))), a);
 }

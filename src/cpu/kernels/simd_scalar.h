@@ -92,6 +92,10 @@ inline I32x16 i_set(int32_t x) {
   I32x16 r;
   ANEDVD_EACH(x);
 }
+inline I32x16 i_load(const int32_t* p) {
+  I32x16 r;
+  ANEDVD_EACH(p[i]);
+}
 inline I32x16 i_add(const I32x16& a, const I32x16& b) {
   I32x16 r;
   ANEDVD_EACH(a.v[i] + b.v[i]);

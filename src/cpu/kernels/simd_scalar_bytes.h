@@ -15,7 +15,14 @@ inline U8x64 b_load(const void* p) {
   __builtin_memcpy(r.v, p, 64);
   return r;
 }
+inline void b_store(void* p, const U8x64& a) { __builtin_memcpy(p, a.v, 64); }
 inline U8x64 b_zero() { return {}; }
+// a − x, modulo 256: a signed byte where the difference fits one.
+inline U8x64 b_subtract(const U8x64& a, int x) {
+  U8x64 r;
+  for (int i = 0; i < 64; ++i) r.v[i] = uint8_t(a.v[i] - x);
+  return r;
+}
 // levels[byte] for bytes below 16.
 inline U8x64 b_lookup(const U8x64& a, const uint8_t* levels) {
   U8x64 r;
