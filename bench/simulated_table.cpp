@@ -78,8 +78,13 @@ Plan plan_of(const ModelShape& shape) {
     const ValueId n = made.norm(x);
     const ValueId q = made.linear(n, width, shape.has_bias), k = made.linear(n, kv_width, shape.has_bias);
     const ValueId v = made.linear(n, kv_width, shape.has_bias);
-    made.plan.attentions.push_back(
-        {.cache_layer = i, .heads = shape.heads, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .scale = 1});
+    PlanAttention attention;
+    attention.cache_layer = i;
+    attention.heads = shape.heads;
+    attention.kv_heads = shape.kv_heads;
+    attention.head_dim = shape.head_dim;
+    attention.scale = 1;
+    made.plan.attentions.push_back(attention);
     made.plan.cache.push_back({shape.kv_heads, shape.head_dim});
     const ValueId rq = made.emit({.kind = OpKind::kRope, .in = {q, -1, -1}, .group = shape.head_dim, .spec = 0}, width);
     const ValueId rk =
@@ -139,7 +144,8 @@ double milliseconds(const std::vector<sim::ProgramCost>& programs, const sim::Co
 int main() {
   const AneOptions options;
   std::printf(
-      "| chip | model | weights | decode tok/s | published | batch 8 tok/s | batch 32 tok/s | prefill tok/s |\n"
+      "| chip | model | weights | decode tok/s, simulated | published | 8 at once, simulated | 32 at once, simulated | "
+      "prompt tok/s, simulated |\n"
       "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (const char* chip : kChips) {
     sim::Profile profile;

@@ -26,10 +26,11 @@ constexpr size_t kMostRefusals = 64;  // lines kept
 
 Capabilities ane_capabilities(const AneOptions& options) {
   Capabilities can;
-  for (const OpKind kind : {OpKind::kLinear, OpKind::kAdd, OpKind::kMul, OpKind::kSilu, OpKind::kGeluTanh})
-    can.ops.set(size_t(kind));
+  for (const OpKind kind : {OpKind::kLinear, OpKind::kMul, OpKind::kSilu, OpKind::kGeluTanh}) can.ops.set(size_t(kind));
   if (!options.fuse) can.ops = OpSet().set(size_t(OpKind::kLinear));
-  if (options.fuse_norms) can.ops.set(size_t(OpKind::kRmsNorm));
+  // The residual stream stays in single precision on the host: half of it would be lost in half precision where it has grown to thousands, and a
+  // linear with an addition behind it cannot have its columns scaled.
+  if (options.fuse_norms) can.ops.set(size_t(OpKind::kRmsNorm)).set(size_t(OpKind::kAdd));
   can.max_width = options.width;
   can.max_weights_per_program = options.fuse ? options.limits.weight_tensors : 1;
   can.max_programs = options.max_loaded;

@@ -125,6 +125,17 @@ TEST_F(AneDeviceTest, RunsALlamaInThreeProgramsALayer) {
   }
 }
 
+// Where it has grown large, half precision would lose what the layers add to it.
+TEST_F(AneDeviceTest, TheResidualStreamStaysInSinglePrecision) {
+  PlanFixture fixture = PlanFixture::llama(2);
+  fixture.plan.ops[0].param = 1e5f;
+  Both both(fixture, {}, profile_with(""));
+  ASSERT_TRUE(both.make());
+  expect_right(both);
+  EXPECT_EQ(both.programs(), 7);
+  EXPECT_EQ(both.executable().statistics().overflowed, 0);
+}
+
 TEST_F(AneDeviceTest, TakesBiasesAndGelu) {
   PlanFixture fixture = PlanFixture::llama(2, 64, 96, 128, OpKind::kGeluTanh, true);
   Both both(fixture, {}, profile_with(""));
@@ -402,7 +413,7 @@ TEST_F(AneDeviceTest, RunsEachProgramWhereItMeasuredFaster) {
 TEST_F(AneDeviceTest, RemembersWhatItMeasured) {
   const auto file = std::filesystem::path(testing::TempDir()) / fmt::format("times-{}.txt", getpid());
   const auto start = [&](const char* conditions) {
-    PlanFixture fixture = PlanFixture::llama(2, 16, 16, 16);
+    PlanFixture fixture = PlanFixture::llama(2, 16, 16, 24);
     AneOptions options;
     options.measure = true;
     options.times_file = file;
