@@ -32,6 +32,12 @@ constexpr int kParts = kPanelRows / kLanes;
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
 using Words = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 
+// A quarter of them in double precision.
+constexpr int kWideLanes = 4;
+constexpr int kWideParts = kPanelRows / kWideLanes;
+using Doubles = double __attribute__((vector_size(kWideLanes * sizeof(double))));
+using Longs = int64_t __attribute__((vector_size(kWideLanes * sizeof(int64_t))));
+
 struct Work {
   const PackedWeight* weight;
   const float* x;
@@ -42,24 +48,35 @@ struct Work {
   float* narrow;  // the same for the others
 };
 
+// total += x, towards zero to a whole number: adding 2^52 makes one, a step back where that rounded up. From 2^51 on x is left as it is.
+ANEDVD_INLINE void add_truncated(Doubles& total, const Doubles& x) {
+  const Longs bits = __builtin_bit_cast(Longs, x), sign = bits & INT64_MIN;
+  const Doubles magnitude = __builtin_bit_cast(Doubles, bits & INT64_MAX);
+  const Doubles nearest = (magnitude + 0x1p52) - 0x1p52;
+  const Longs step = __builtin_bit_cast(Longs, Doubles{} + 1) & (nearest > magnitude), is_small = magnitude < 0x1p51;
+  const Longs cut = __builtin_bit_cast(Longs, nearest - __builtin_bit_cast(Doubles, step)) | sign;
+  total += __builtin_bit_cast(Doubles, (cut & is_small) | (bits & ~is_small));
+}
+
 ANEDVD_INLINE void fixed_column(const double* w, const float* x, int64_t cols, double* sums) {
-  double total[kPanelRows] = {};
+  Doubles total[kWideParts] = {};
   for (int64_t k = 0; k < cols; k += kGroup) {
     const int64_t end = std::min<int64_t>(k + kGroup, cols);
-    double group[kPanelRows] = {};
+    Doubles group[kWideParts] = {};
     for (int64_t i = k; i < end; ++i) {
       const double factor = double(x[i]);
-      for (int lane = 0; lane < kPanelRows; ++lane) group[lane] += w[i * kPanelRows + lane] * factor;
+      for (int part = 0; part < kWideParts; ++part) {
+        Doubles weight;
+        std::memcpy(&weight, w + i * kPanelRows + part * kWideLanes, sizeof(weight));
+        group[part] += weight * factor;
+      }
     }
-    for (int lane = 0; lane < kPanelRows; ++lane) {
-      // Truncated to a multiple of the grain: adding 2^52 makes an integer, one step back where that rounded up.
-      const double scaled = group[lane] * (1 / kGrain), magnitude = std::abs(scaled);
-      const double nearest = (magnitude + 0x1p52) - 0x1p52;
-      const double cut = nearest > magnitude ? nearest - 1 : nearest;
-      total[lane] += magnitude < 0x1p51 ? std::copysign(cut, scaled) : scaled;
-    }
+    for (int part = 0; part < kWideParts; ++part) add_truncated(total[part], group[part] * (1 / kGrain));
   }
-  for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] = total[lane] * kGrain;
+  for (int part = 0; part < kWideParts; ++part) {
+    const Doubles scaled = total[part] * kGrain;
+    std::memcpy(sums + part * kWideLanes, &scaled, sizeof(scaled));
+  }
 }
 
 ANEDVD_INLINE void store(const Floats (&total)[kParts], double* sums) {
