@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backend.h"
+#include "faults.h"
 #include "report.h"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -153,6 +154,7 @@ EXPORTED int64_t e5rt_e5_compiler_compile(void* compiler, const char* path, void
   if (as<Options>(options, Kind::kOptions, __func__).devices != 4) complain("wrong order", "compute device types");
   const std::filesystem::path file = path;
   if (file.filename() != "model.mil") return kOtherFailure;
+  if (const auto fault = next_fault("e5_compile")) return fault->code;
   const std::string key = file.parent_path().string();
   if (const auto failure = backend().compile(key, file.parent_path())) {
     std::fprintf(stderr, "%s\n", failure->words.c_str());
@@ -187,6 +189,7 @@ EXPORTED int64_t e5rt_precompiled_compute_op_create_options_set_allocate_interme
 EXPORTED int64_t e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(void** out,
                                                                                                    void* options) {
   const OpOptions& from = as<OpOptions>(options, Kind::kOpOptions, __func__);
+  if (const auto fault = next_fault("e5_load")) return fault->code;
   std::optional<Failure> failure;
   auto program = backend().load(from.key, failure);
   if (program == nullptr) return kOtherFailure;
@@ -250,6 +253,7 @@ EXPORTED int64_t e5rt_execution_stream_reset(void* stream) {
 EXPORTED int64_t e5rt_execution_stream_execute_sync(void* stream) {
   Op* op = as<Stream>(stream, Kind::kStream, __func__).op;
   if (op == nullptr) return kOtherFailure;
+  if (const auto fault = next_fault("e5_evaluate")) return fault->code;
   std::vector<BoundTensor> inputs, outputs;
   for (const auto& [from, to] : {std::pair{&op->inputs, &inputs}, std::pair{&op->outputs, &outputs}})
     for (const auto& [symbol, buffer] : *from)

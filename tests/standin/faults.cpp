@@ -16,7 +16,7 @@ namespace standin {
 namespace {
 
 struct Fault {
-  enum class Kind { kFail, kRaise, kStall } kind = Kind::kFail;
+  enum class Kind { kFail, kRaise, kStall, kWrong, kInfinite } kind = Kind::kFail;
   Failure failure;
   int milliseconds = 0;
 };
@@ -52,7 +52,10 @@ void order_one(const std::string& words) {
   if (method == "hide") return hide(fields[0]);
   Fault fault;
   int times = 1;
-  if (fields[0] == "raise" && fields.size() == 2) {
+  if (method == "spoil" && fields.size() == 2 && (fields[0] == "wrong" || fields[0] == "infinite")) {
+    fault.kind = fields[0] == "wrong" ? Fault::Kind::kWrong : Fault::Kind::kInfinite;
+    times = std::atoi(fields[1].c_str());
+  } else if (fields[0] == "raise" && fields.size() == 2) {
     fault.kind = Fault::Kind::kRaise;
     times = std::atoi(fields[1].c_str());
   } else if (fields[0] == "stall" && fields.size() == 2) {
@@ -72,23 +75,30 @@ void order_one(const std::string& words) {
 
 struct RaisedException {};  // stands for an NSException: something that C++ cannot name
 
+std::optional<Fault> next_order(const std::string& method) {
+  const std::lock_guard guard(orders().lock);
+  auto& waiting = orders().by_method[method];
+  if (waiting.empty()) return std::nullopt;
+  const Fault fault = waiting.front();
+  waiting.pop_front();
+  return fault;
+}
+
 }  // namespace
 
 std::optional<Failure> next_fault(const std::string& method) {
-  Fault fault;
-  {
-    const std::lock_guard guard(orders().lock);
-    auto& waiting = orders().by_method[method];
-    if (waiting.empty()) return std::nullopt;
-    fault = waiting.front();
-    waiting.pop_front();
-  }
-  switch (fault.kind) {
-    case Fault::Kind::kFail: return fault.failure;
-    case Fault::Kind::kRaise: throw RaisedException{};
-    case Fault::Kind::kStall: std::this_thread::sleep_for(std::chrono::milliseconds(fault.milliseconds)); break;
-  }
+  const std::optional<Fault> fault = next_order(method);
+  if (!fault) return std::nullopt;
+  if (fault->kind == Fault::Kind::kFail) return fault->failure;
+  if (fault->kind == Fault::Kind::kRaise) throw RaisedException{};
+  std::this_thread::sleep_for(std::chrono::milliseconds(fault->milliseconds));
   return std::nullopt;
+}
+
+Spoil next_spoil() {
+  const std::optional<Fault> fault = next_order("spoil");
+  if (!fault) return Spoil::kNone;
+  return fault->kind == Fault::Kind::kWrong ? Spoil::kWrong : Spoil::kInfinite;
 }
 
 void order_faults(const std::string& words) {

@@ -263,6 +263,16 @@ void check_binding(const std::vector<BoundTensor>& bound, size_t symbols, const 
     complain("wrong index count", text("%zu %ss for %zu symbols", bound.size(), what, symbols));
 }
 
+// Every number with the other sign, or infinite.
+void spoil(const std::vector<BoundTensor>& outputs, Spoil how) {
+  for (const BoundTensor& tensor : outputs)
+    for (size_t high = 1; high < tensor.memory.size() && how != Spoil::kNone; high += 2) {
+      std::byte* half = tensor.memory.data() + high - 1;
+      if (how == Spoil::kInfinite) half[0] = std::byte{0};
+      half[1] = how == Spoil::kInfinite ? std::byte{0x7c} : half[1] ^ std::byte{0x80};
+    }
+}
+
 long evaluate(Model* self, Selector*, unsigned qos, Id options, Id request, Id* error_out) {
   check_call(qos, options, error_out, "evaluateWithQoS:options:request:error:");
   const auto* bound = cast<Request>(request, "_ANERequest", "evaluateWithQoS: request:");
@@ -274,7 +284,9 @@ long evaluate(Model* self, Selector*, unsigned qos, Id options, Id request, Id* 
   check_binding(inputs, self->program->inputs().size(), "input");
   check_binding(outputs, self->program->outputs().size(), "output");
   if (auto fault = next_fault("evaluate")) return answer(fault, error_out);
-  return answer(self->program->evaluate(inputs, outputs), error_out);
+  const auto failure = self->program->evaluate(inputs, outputs);
+  if (!failure) spoil(outputs, next_spoil());
+  return answer(failure, error_out);
 }
 
 Id make_request(Class*, Selector*, Id inputs, Id input_indices, Id outputs, Id output_indices, Id weights_buffer,

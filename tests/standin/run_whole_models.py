@@ -7,6 +7,7 @@
 The answer must be the CPU's whatever fails; what failed must be counted; no program's folder may be left behind, also not by a killed run.
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -32,29 +33,82 @@ def run(device, tokens=12, faults="", extra=(), folder=None):
     return subprocess.run(command, capture_output=True, env=environment, timeout=300, text=True, check=False)
 
 
-# What the framework says → what must have been counted (a name of the "ane" object, and its least value).
+@dataclasses.dataclass(frozen=True)
+class Case:
+    row: str  # of docs/ane.md#errors
+    counter: str  # of the "ane" object, and its least value
+    least: int
+    faults: str = ""  # of the stand-in
+    device: str = "ane"
+    extra: tuple = ()
+
+
+def refused(code, status, words, times=1):
+    return f"load={SERVICE},{code},{status},{times},{words}"
+
+
+def failed(code, status, words, times=1):
+    return f"evaluate={SERVICE},{code},{status},{times},{words}"
+
+
+def not_made(word, times=1):
+    return f"compile={COMPILER},1,0,{times},_ANECompiler : ANECCompile() FAILED err=({word})"
+
+
+DIRECT = "ANEProgramProcessRequestDirect() Failed with status="
+DIALECT, UNFIT, BUDGET = "compiler 1, `InvalidMILProgram`", "compiler 1, `CompilationFailure`", "compiler 1, every program from some on"
+TOO_LARGE, SMALL, CANCELLED, OTHER_ROUTE = "6 · 0x20003, 0x20004", "42 or 8 · 0x1d", "8 · 0x12", "E5 11, −14"
+TRANSIENT, AT_LOAD, AT_RUN = 'words with "transient"', "any other when it loads", "any other when it evaluates"
+
+# What the framework says → what must have been counted.
 CASES = {
-    "the other dialect": (f"compile={COMPILER},1,0,1,_ANECompiler : ANECCompile() FAILED err=(InvalidMILProgram)", "compiles", 11),
-    "a split": (f"compile={COMPILER},1,0,1,_ANECompiler : ANECCompile() FAILED err=(CompilationFailure)", "splits", 1),
-    "true data": (f"compile={SERVICE},10,0,1,verifyBundleAtPath: invalid model", "compiles", 11),
-    "waiting": (f"load={SERVICE},54,0x5,3,Program load failure — no ANE resources (transient; retry)", "load_retries", 3),
-    "one more try": (f"load={SERVICE},53,0x1,1,Program load failure — no memory (transient; retry)", "load_retries", 1),
-    "too large once": (f"load={SERVICE},6,0,1,Program load failure (0x20004)", "load_retries", 1),
-    "too large": (f"load={SERVICE},6,0,2,Program load failure (0x20004)", "splits", 1),
-    "too large by the other number": (f"load={SERVICE},6,0,1,Program load failure (0x20003)", "load_retries", 1),
-    "transient load": (f"load={SERVICE},50,0,2,Device not ready (transient; retry)", "load_retries", 2),
-    "transient request": (f"evaluate={SERVICE},50,0,3,Request preempted (transient; retry)", "evaluate_retries", 3),
-    "hardware": (f"evaluate={SERVICE},51,0,1,Hardware failure", "failures", 1),
-    "a surface by the old words": (
-        f"evaluate={SERVICE},8,0,1,ANEProgramProcessRequestDirect() Failed with status=0x1d : statusType=0x9", "failures", 1),
-    "cancelled": (f"evaluate={SERVICE},8,0x12,3,ANEProgramProcessRequestDirect() Failed with status=0x12", "evaluate_retries", 3),
-    "surface": (f"evaluate={SERVICE},42,0x1d,1,Inference failed", "failures", 1),
-    "bad request": (f"evaluate={SERVICE},8,0x16,1,Failed with status=0x16", "failures", 1),
-    "procedure": (f"evaluate={SERVICE},8,0x2,1,Failed with status=0x2 :", "failures", 1),
-    "timeout": (f"evaluate={SERVICE},3,0xf,1,timeout", "failures", 1),
-    "exception": ("evaluate=raise,1", "failures", 1),
-    "no device any more": (f"evaluate={SERVICE},8,0x2,100000,Failed with status=0x2 :", "failures", 7),
-    "no program at all": (f"compile={COMPILER},1,0,100000,_ANECompiler : ANECCompile() FAILED err=(CompilationFailure)", "host_programs", 1),
+    "the other dialect": Case(DIALECT, "compiles", 11, not_made("InvalidMILProgram")),
+    "a split": Case(UNFIT, "splits", 1, not_made("CompilationFailure")),
+    "no program at all": Case(UNFIT, "host_programs", 1, not_made("CompilationFailure", 100000)),
+    "no more compilations": Case(BUDGET, "host_programs", 1, device="sim", extra=("--sim-faults", "compile:cannot-lower*-1@5")),
+    "true data": Case("10", "compiles", 11, f"compile={SERVICE},10,0,1,verifyBundleAtPath: invalid model"),
+    "waiting": Case("54 · 0x5", "load_retries", 3, refused(54, "0x5", "Program load failure — no ANE resources (transient; retry)", 3)),
+    "one more try": Case("53 · 0x1", "load_retries", 1, refused(53, "0x1", "Program load failure — no memory (transient; retry)")),
+    "no memory at all": Case("53 · 0x1", "splits", 1, refused(53, "0x1", "Program load failure — no memory (transient; retry)", 2)),
+    "too large once": Case(TOO_LARGE, "load_retries", 1, refused(6, 0, "Program load failure (0x20004)")),
+    "too large": Case(TOO_LARGE, "splits", 1, refused(6, 0, "Program load failure (0x20004)", 2)),
+    "too large by the other number": Case(TOO_LARGE, "load_retries", 1, refused(6, 0, "Program load failure (0x20003)")),
+    "surface": Case(SMALL, "failures", 1, failed(42, "0x1d", "Inference failed")),
+    "a surface by the old words": Case(SMALL, "failures", 1, failed(8, 0, DIRECT + "0x1d : statusType=0x9")),
+    "cancelled": Case(CANCELLED, "evaluate_retries", 3, failed(8, "0x12", DIRECT + "0x12", 3)),
+    "cancelled for good": Case(CANCELLED, "failures", 1, failed(8, "0x12", DIRECT + "0x12", 8)),
+    "bad request": Case("8 · 0x16", "failures", 1, failed(8, "0x16", DIRECT + "0x16")),
+    "procedure": Case("8 · 0x2", "failures", 1, failed(8, "0x2", DIRECT + "0x2 :")),
+    "no device any more": Case("8 · 0x2", "failures", 7, failed(8, "0x2", DIRECT + "0x2 :", 100000)),
+    "timeout": Case("3 · 0xf", "failures", 1, failed(3, "0xf", "timeout")),
+    "mapping": Case("13 · 0x12, 15", "evaluate_retries", 1, failed(13, "0x12", "IOSurface map failed")),
+    "chaining": Case("13 · 0x12, 15", "failures", 1, failed(15, 0, "ANEProgramChainingPrepare failed")),
+    "not permitted by the kernel": Case(AT_LOAD, "splits", 1, refused(1, "0xe00002e2", "not permitted")),
+    "no form on the other route": Case(OTHER_ROUTE, "splits", 1, "e5_compile=e5rt,11,0,1,-", extra=("--ane-route", "e5")),
+    "too large on the other route": Case(OTHER_ROUTE, "splits", 1, "e5_compile=e5rt,-14,0,1,-", extra=("--ane-route", "e5")),
+    "not loaded on the other route": Case(AT_LOAD, "splits", 1, "e5_load=e5rt,5,0,1,-", extra=("--ane-route", "e5")),
+    "failed on the other route": Case(AT_RUN, "failures", 1, "e5_evaluate=e5rt,5,0,1,-", extra=("--ane-route", "e5")),
+    "exception at compile": Case("an exception", "host_programs", 1, "compile=raise,1"),
+    "exception at load": Case("an exception", "host_programs", 1, "load=raise,1"),
+    "exception": Case("an exception", "failures", 1, "evaluate=raise,1"),
+    "overflow": Case("yes, but infinity or no number", "overflowed", 2, "spoil=infinite,2"),
+}
+# Words of macOS 27 whose codes nobody published.
+for words in ("Device not ready", "Power-on failed", "ISO too old", "Preempted", "No memory", "No ANE resources"):
+    CASES[f"{words}, load"] = Case(TRANSIENT, "load_retries", 2, refused(50, 0, f"{words} (transient; retry)", 2))
+    CASES[f"{words}, evaluate"] = Case(TRANSIENT, "evaluate_retries", 3, failed(50, 0, f"{words} (transient; retry)", 3))
+for words in (
+    "Bad program image", "Exclusive-access contention", "Not permitted (check entitlements)", "Invalid argument or state", "Request aborted",
+    "Hardware failure", "Firmware failure", "Program too large",
+):  # fmt: skip
+    CASES[f"{words}, load"] = Case(AT_LOAD, "splits", 1, refused(51, 0, words))
+    CASES[f"{words}, evaluate"] = Case(AT_RUN, "failures", 1, failed(51, 0, words))
+
+# Rows that are no answer with a counter: the tests that inject them.
+ROWS_OF_TESTS = {
+    "no engine, class or selector": ("test_missing_class_is_one_line", "test_machine_without_an_engine_is_one_line"),
+    "killed while it loads": ("test_killed_run_leaves_nothing_after_the_next_start",),
+    "yes, but wrong data": ("test_wrong_data_is_found_by_who_compares",),
 }
 
 
@@ -68,8 +122,8 @@ class StandInRuns(unittest.TestCase):
     def setUpClass(cls):
         cls.wanted = json.loads(run("cpu").stdout)["ids"]
 
-    def answer(self, **options):
-        done = run("ane", **options)
+    def answer(self, device="ane", **options):
+        done = run(device, **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -95,14 +149,36 @@ class StandInRuns(unittest.TestCase):
         self.assertGreater(given["ane"]["placed_on_host"] + given["ane"]["evaluations"], 0)
 
     def test_every_failure_has_a_way_out(self):
-        for name, (faults, counter, least) in CASES.items():
-            if MACHINE == "mac" and name == "exception":
+        for name, case in CASES.items():
+            if MACHINE == "mac" and case.row == "an exception":
                 continue  # two unwinders, each blind to the other's frames: only a Mac has one for both
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
-                given = self.answer(faults=faults, folder=folder)
+                given = self.answer(device=case.device, faults=case.faults, extra=case.extra, folder=folder)
                 self.assertEqual(given["ids"], self.wanted)
-                self.assertGreaterEqual(given["ane"][counter], least, given["ane"])
+                self.assertGreaterEqual(given["ane"][case.counter], case.least, given["ane"])
                 self.assertEqual(left_in(folder), [])
+
+    def test_every_row_of_the_page_is_injected(self):
+        page = DATA.parent.parent / "docs/ane.md"
+        if not page.exists():
+            self.skipTest("docs/ane.md is not here")
+        section = page.read_text(encoding="utf-8").split("\n## errors\n")[1].split("\n## ")[0]
+        rows = {line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")} - {"code · status", "---"}
+        self.assertEqual({case.row for case in CASES.values()} | set(ROWS_OF_TESTS), rows)
+        for tests in ROWS_OF_TESTS.values():
+            for test in tests:
+                self.assertTrue(hasattr(self, test), test)
+
+    def test_wrong_data_is_found_by_who_compares(self):
+        spoiled = "spoil=wrong,1000000"
+        self.assertNotEqual(self.answer(faults=spoiled)["ids"], self.wanted)
+        for command in (["verify", str(MODEL), "--prompt", "The sky is"], ["check", str(MODEL)], ["selftest"]):
+            for faults, code in (("", 0), (spoiled, 3)):
+                environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, ANEDVD_STANDIN_FAULTS=faults)
+                done = subprocess.run(
+                    [*PROGRAM, *command, "--device", "ane"], capture_output=True, env=environment, timeout=300, text=True, check=False
+                )
+                self.assertEqual(done.returncode, code, (command, done.stdout, done.stderr))
 
     def test_nothing_is_left_on_disk_once_loaded(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ane/sim/rule.h"
 #include "ane/weight_blob.h"
 #include "base/checked_math.h"
 #include "base/half.h"
@@ -129,7 +130,6 @@ Made expand_affine(const GraphValue& data, const GraphValue& scale, const GraphV
   if (zero_point.type.element != data.type.element) return invalid("a zero point of another type than its data");
   if (scale.type.shape.size() > 1 || zero_point.type.shape.size() > 1)
     return invalid("a scale with more than one axis");
-  if (scale.constant == nullptr || zero_point.constant == nullptr) return invalid("a scale that is no constant");
   const auto& shape = data.type.shape;
   if (axis < 0 || axis >= int64_t(shape.size())) return invalid(fmt::format("axis {}", axis));
   for (const GraphValue* v : {&scale, &zero_point})
@@ -155,7 +155,8 @@ Made expand_blockwise(const GraphValue& data, const GraphValue& scale, const Pro
   if (scale.type.shape.size() != rank) return invalid("a scale of another rank than its data");
   for (size_t i = 0; i < rank; ++i) {
     if (extent(data, i) % extent(scale, i) != 0) return invalid("a scale that does not divide its data");
-    if (i > 0 && extent(scale, i) != 1 && !profile.takes_block_scales) return unlowerable("scales of blocks of a row");
+    if (i > 0 && extent(scale, i) != 1 && !profile.takes_block_scales && holds(rule("scales_are_of_rows"), profile))
+      return tl::unexpected(refused_by(rule("scales_are_of_rows"), cannot_lower("scales of blocks of a row")));
   }
   auto dense = std::make_shared<Constant>();
   dense->halves.resize(data.constant->codes.size());
@@ -187,7 +188,8 @@ Made expand_table(const GraphValue& indices, const GraphValue& table, const Prof
   for (size_t i = 1; i < rank; ++i)
     if (shape[i] != 1) return unlowerable("a table for a part of a row");
   if (extent(indices, 0) % groups != 0) return invalid("tables that do not divide their rows");
-  if (groups > 1 && !profile.takes_grouped_tables) return unlowerable("a table for some rows only");
+  if (groups > 1 && !profile.takes_grouped_tables && holds(rule("table_is_of_the_tensor"), profile))
+    return tl::unexpected(refused_by(rule("table_is_of_the_tensor"), cannot_lower("a table for some rows only")));
   auto dense = std::make_shared<Constant>();
   dense->halves.resize(indices.constant->codes.size());
   const size_t of_group = dense->halves.size() / size_t(groups);

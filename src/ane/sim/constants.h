@@ -11,7 +11,7 @@ namespace anedvd::sim {
 DriverResult<std::shared_ptr<const Constant>> read_constant(const MilLiteral& literal, const FileFinder& files);
 
 // Dense fp16 weights of shape `shape` from the operands of a constexpr operation, rounded once an element.
-//   constexpr_affine_dequantize      data, scale, zero point: scalars or one a position of `axis`
+//   constexpr_affine_dequantize      data, scale, zero point, all constants: scalars or one a position of `axis`
 //   constexpr_blockwise_shift_scale  data, scale: of the data's rank, each extent dividing the data's
 //   constexpr_lut_to_dense           indices, table [groups, 1, …, 1, entries, 1], as many entries as an index can name
 //   constexpr_sparse_to_dense        the values that are not zero, a mask of one bit each

@@ -4,6 +4,7 @@
 
 #include "ane/sim/constants.h"
 #include "ane/sim/graph.h"
+#include "ane/sim/rule.h"
 #include "ane/sim/signature.h"
 #include "base/checked_math.h"
 #include "base/words.h"
@@ -48,15 +49,16 @@ class Builder {
     return tl::unexpected(cannot_lower(fmt::format("line {}: {}", line_, why)));
   }
 
+  tl::unexpected<DriverFailure> refused(const Rule& rule, const std::string& why) const {
+    return tl::unexpected(refused_by(rule, invalid(why).value()));
+  }
+
   DriverResult<> check_type(const MilType& type) const {
     std::optional<uint64_t> elements = 1;
     for (const int64_t extent : type.shape) elements = checked_mul(elements, uint64_t(extent));
     if (!elements || *elements > kMostElements) return unlowerable("a tensor without a bound");
-    if (type.shape.size() > 5 && !is_table_rank(type)) return invalid(fmt::format("rank {}", type.shape.size()));
     return {};
   }
-  // A look-up table has two dimensions more than what it expands to.
-  static bool is_table_rank(const MilType& type) { return type.shape.size() == 6; }
 
   DriverResult<int> define(const std::string& name, const MilType& type, std::shared_ptr<const Constant> constant) {
     if (const auto checked = check_type(type); !checked) return tl::unexpected(checked.error());
@@ -102,8 +104,10 @@ class Builder {
     if (statement.op == "const") return add_constant(statement);
     const auto verdict = profile_.ops.find(statement.op);
     const Signature* signature = signature_of(statement.op);
-    if (verdict == profile_.ops.end() || verdict->second == OpVerdict::kInvalid || signature == nullptr)
-      return invalid(fmt::format("operation {} is unknown here", visible(statement.op)));
+    if (signature == nullptr) return invalid(fmt::format("operation {} is unknown", visible(statement.op)));
+    if ((verdict == profile_.ops.end() || verdict->second == OpVerdict::kInvalid) &&
+        holds(rule("operation_is_taken"), profile_))
+      return refused(rule("operation_is_taken"), fmt::format("operation {} is unknown here", statement.op));
     if (signature->shape == Shape::kConstant) return add_constexpr(statement);
     return add_node(statement, *signature);
   }
@@ -192,7 +196,8 @@ class Builder {
     const auto value = [&](size_t i) -> const GraphValue& { return graph_.values[size_t(operands[i])]; };
     const bool is_sparse = statement.op == "constexpr_sparse_to_dense";
     const GraphValue& codes = value(is_sparse ? 1 : 0);
-    if (!profile_.code_types.contains(codes.type.element)) return invalid("codes of type " + codes.type.element);
+    if (!profile_.code_types.contains(codes.type.element) && holds(rule("codes_are_of_a_known_type"), profile_))
+      return refused(rule("codes_are_of_a_known_type"), "codes of type " + codes.type.element);
     auto dense = statement.op == "constexpr_affine_dequantize"
                      ? expand_affine(value(0), value(1), value(2), whole_of(value(3)).value_or(-1))
                  : statement.op == "constexpr_blockwise_shift_scale" ? expand_blockwise(value(0), value(1), profile_)
@@ -223,8 +228,9 @@ class Builder {
       const auto argument = std::find_if(statement.arguments.begin(), statement.arguments.end(),
                                          [&](const MilArgument& a) { return a.name == name; });
       if (argument == statement.arguments.end()) return invalid(fmt::format("{} without {}", statement.op, name));
-      if (argument->literal && !profile_.takes_literals)
-        return invalid(fmt::format("{}: {} is a literal; a named value is due", statement.op, name));
+      if (argument->literal && !profile_.takes_literals && holds(rule("operands_are_named"), profile_))
+        return refused(rule("operands_are_named"),
+                       fmt::format("{}: {} is a literal; a named value is due", statement.op, name));
       if (const auto added = add_operand(node, *argument); !added) return added;
     }
     if (const auto checked = check_shape(node, statement.type, signature.shape); !checked) return checked;

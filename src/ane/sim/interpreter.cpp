@@ -107,8 +107,10 @@ DriverResult<std::unique_ptr<Interpreter>> Interpreter::make(Graph graph, const 
   std::set<int> read_elsewhere;  // weights that something other than a convolution reads too
   for (const GraphNode& node : made->graph_.nodes) {
     made->mixes_columns_ = made->mixes_columns_ || is_across_columns(node);
-    const OpVerdict verdict = profile.ops.at(node.op);
+    const auto known = profile.ops.find(node.op);
+    const OpVerdict verdict = known == profile.ops.end() ? OpVerdict::kTaken : known->second;
     if (verdict == OpVerdict::kFailsAtRun || verdict == OpVerdict::kPoisonous) {
+      made->is_computable_ = made->is_computable_ && has_arithmetic(node.op);
       made->fails_at_run_ = true;
       made->is_poisonous_ = made->is_poisonous_ || verdict == OpVerdict::kPoisonous;
     } else if (!has_arithmetic(node.op)) {

@@ -33,8 +33,9 @@ class Interpreter {
   const Graph& graph() const { return graph_; }
   int64_t macs_per_column() const { return macs_per_column_; }
 
-  // Whether operations stand in the graph that the profile lets compile and then fail; evaluate() must not be called.
+  // Whether operations stand in the graph that the profile lets compile and then fail. evaluate() must not be called when it is not computable.
   bool fails_at_run() const { return fails_at_run_; }
+  bool is_computable() const { return is_computable_; }
   bool is_poisonous() const { return is_poisonous_; }
 
   // Inputs and outputs in the graph's order; every tensor has the graph's width.
@@ -50,7 +51,7 @@ class Interpreter {
   Numerics numerics_;
   std::map<int, PackedWeight> weights_;  // by value
   int64_t macs_per_column_ = 0;
-  bool mixes_columns_ = false, fails_at_run_ = false, is_poisonous_ = false;
+  bool mixes_columns_ = false, fails_at_run_ = false, is_poisonous_ = false, is_computable_ = true;
 };
 
 }  // namespace anedvd::sim

@@ -110,6 +110,8 @@ struct Profile {
   double idle_seconds = 2;
   bool needs_softmax_power_of_two = false;
 
+  std::set<std::string, std::less<>> rules_off;  // names of rules (rule.h) that do not hold
+
   Numerics numerics;
   CostModel cost;
   int threads = 1;  // of the interpreter: real time only

@@ -87,18 +87,20 @@ Refusal procedures(const CompileCase& program, const Profile& profile) {
 }
 
 constexpr CompileRule kCompileRules[] = {
-    {"dialect_is_taken", "mil-text", dialect_is_taken},
-    {"outputs_are_live", "mil-text", outputs_are_live},
-    {"one_weight_file", "one-weight-file", one_weight_file},
-    {"blob_slots", "blob-slots", blob_slots},
-    {"extents", "extents", extents},
-    {"out_channels", "out-channels", out_channels},
-    {"program_bytes", "large-heads", program_bytes},
-    {"softmax_of_power_of_two", "operations", softmax_of_power_of_two},
-    {"procedures", "procedures", procedures},
+    {rule("dialect_is_taken"), dialect_is_taken},
+    {rule("outputs_are_live"), outputs_are_live},
+    {rule("one_weight_file"), one_weight_file},
+    {rule("blob_slots"), blob_slots},
+    {rule("extents"), extents},
+    {rule("out_channels"), out_channels},
+    {rule("program_bytes"), program_bytes},
+    {rule("softmax_of_power_of_two"), softmax_of_power_of_two},
+    {rule("procedures"), procedures},
 };
 
+// nullptr: the procedure has none with this symbol, which is another rule's matter.
 const LiveTensor* live_of(const std::vector<std::string>& symbols, const std::vector<LiveTensor>& live, int symbol) {
+  if (symbol < 0 || size_t(symbol) >= symbols.size()) return nullptr;
   const auto found = std::find_if(live.begin(), live.end(),
                                   [&](const LiveTensor& tensor) { return tensor.symbol == symbols[size_t(symbol)]; });
   return found == live.end() ? nullptr : &*found;
@@ -121,9 +123,10 @@ Refusal symbols_are_the_procedures(const RequestCase& request, const Profile&) {
 }
 
 Refusal surfaces_hold_their_symbol(const RequestCase& request, const Profile& profile) {
+  if (request.procedure == nullptr) return {};
   const auto holds = [&](const Bound& bound, const auto& symbols, const auto& live) {
     const LiveTensor* tensor = live_of(symbols, live, bound.symbol);
-    return tensor != nullptr && int64_t(bound.memory.size()) >= tensor->batch_stride * tensor->batches;
+    return tensor == nullptr || int64_t(bound.memory.size()) >= tensor->batch_stride * tensor->batches;
   };
   for (const Bound& bound : request.inputs)
     if (!holds(bound, request.attributes.input_symbols, request.procedure->inputs)) return surface_too_small(profile);
@@ -148,11 +151,20 @@ Refusal surfaces_reach_the_minimum(const RequestCase& request, const Profile& pr
 }
 
 constexpr RequestRule kRequestRules[] = {
-    {"symbols_are_the_procedures", "binding", symbols_are_the_procedures},
-    {"surfaces_hold_their_symbol", "surface-sizes", surfaces_hold_their_symbol},
-    {"surfaces_are_equal", "surface-sizes", surfaces_are_equal},
-    {"surfaces_reach_the_minimum", "surface-sizes", surfaces_reach_the_minimum},
+    {rule("symbols_are_the_procedures"), symbols_are_the_procedures},
+    {rule("surfaces_hold_their_symbol"), surfaces_hold_their_symbol},
+    {rule("surfaces_are_equal"), surfaces_are_equal},
+    {rule("surfaces_reach_the_minimum"), surfaces_reach_the_minimum},
 };
+
+template <class Case, class CheckedRule>
+Refusal first_refusal(const Case& given, std::span<const CheckedRule> rules, const Profile& profile) {
+  for (const CheckedRule& candidate : rules) {
+    if (!holds(candidate.rule, profile)) continue;
+    if (const Refusal refusal = candidate.check(given, profile)) return refused_by(candidate.rule, *refusal);
+  }
+  return {};
+}
 
 DriverFailure service_failure(int code, std::optional<uint32_t> status, std::string text) {
   DriverFailure failure;
@@ -167,6 +179,13 @@ DriverFailure service_failure(int code, std::optional<uint32_t> status, std::str
 
 std::span<const CompileRule> compile_rules() { return kCompileRules; }
 std::span<const RequestRule> request_rules() { return kRequestRules; }
+
+Refusal refusal_of(const CompileCase& program, const Profile& profile) {
+  return first_refusal(program, compile_rules(), profile);
+}
+Refusal refusal_of(const RequestCase& request, const Profile& profile) {
+  return first_refusal(request, request_rules(), profile);
+}
 
 LiveTensor live_tensor(const GraphValue& value, bool is_output, const Profile& profile) {
   LiveTensor live;

@@ -1,15 +1,15 @@
-// What the chip and its system refuse, one rule a fact. Each names the section of docs/ane.md that it copies.
+// What the chip and its system refuse of one program and of one request. rule.h names all rules.
 //
-// Rules of the text's grammar and types live where the graph is built (graph.h); here are limits, of one program, one process, one request.
+// Rules of the text's grammar and types live where the graph is built (graph.h), those of a process and its budgets in service.cpp.
 #pragma once
 
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "ane/model_attributes.h"
 #include "ane/sim/graph.h"
 #include "ane/sim/profile.h"
+#include "ane/sim/rule.h"
 #include "ane/sim/service.h"
 
 namespace anedvd::sim {
@@ -23,11 +23,13 @@ struct CompileCase {
 };
 
 struct CompileRule {
-  std::string_view name;    // as in docs/ane.md#rules
-  std::string_view anchor;  // section of docs/ane.md
+  Rule rule;
   Refusal (*check)(const CompileCase&, const Profile&);
 };
 std::span<const CompileRule> compile_rules();
+
+// By the first rule that holds and does not let it pass, whose name ends the failure.
+Refusal refusal_of(const CompileCase& program, const Profile& profile);
 
 // A request against a loaded program.
 struct RequestCase {
@@ -37,10 +39,11 @@ struct RequestCase {
 };
 
 struct RequestRule {
-  std::string_view name, anchor;
+  Rule rule;
   Refusal (*check)(const RequestCase&, const Profile&);
 };
 std::span<const RequestRule> request_rules();
+Refusal refusal_of(const RequestCase& request, const Profile& profile);
 
 // Planar layout of [1, channels, 1, width] in fp16 (docs/ane.md#planar-law).
 LiveTensor live_tensor(const GraphValue& value, bool is_output, const Profile& profile);

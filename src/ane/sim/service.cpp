@@ -53,12 +53,18 @@ class Folder {
   std::map<std::string, MappedFile> files_;
 };
 
+// How many numbers of a channel's row lie in the memory: all, unless the rule about surfaces is off.
+int64_t row_in(std::span<const std::byte> memory, const LiveTensor& tensor, int64_t channel) {
+  return std::clamp((int64_t(memory.size()) - channel * tensor.plane_stride) / 2, int64_t(0), tensor.width);
+}
+
 Columns gather(std::span<const std::byte> memory, const LiveTensor& tensor) {
   Columns columns{tensor.channels, tensor.width, {}};
   columns.values.resize(size_t(tensor.channels * tensor.width));
   for (int64_t c = 0; c < tensor.channels; ++c) {
     const auto* row = reinterpret_cast<const uint16_t*>(memory.data() + c * tensor.plane_stride);
-    for (int64_t w = 0; w < tensor.width; ++w) columns.column(w)[c] = half_to_float(row[w]);
+    const int64_t count = row_in(memory, tensor, c);
+    for (int64_t w = 0; w < count; ++w) columns.column(w)[c] = half_to_float(row[w]);
   }
   return columns;
 }
@@ -66,13 +72,17 @@ Columns gather(std::span<const std::byte> memory, const LiveTensor& tensor) {
 void scatter(const Columns& columns, const LiveTensor& tensor, std::span<std::byte> memory) {
   for (int64_t c = 0; c < tensor.channels; ++c) {
     auto* row = reinterpret_cast<uint16_t*>(memory.data() + c * tensor.plane_stride);
-    for (int64_t w = 0; w < tensor.width; ++w) row[w] = float_to_half(columns.column(w)[c]);
+    const int64_t count = row_in(memory, tensor, c);
+    for (int64_t w = 0; w < count; ++w) row[w] = float_to_half(columns.column(w)[c]);
   }
 }
 
-const Bound& bound_to(std::span<const Bound> bound, const std::vector<std::string>& symbols,
-                      const std::string& symbol) {
-  return *std::find_if(bound.begin(), bound.end(), [&](const Bound& b) { return symbols[size_t(b.symbol)] == symbol; });
+// The memory of a symbol; empty when nothing is bound to it.
+std::span<std::byte> bound_to(std::span<const Bound> bound, const std::vector<std::string>& symbols,
+                              const std::string& symbol) {
+  for (const Bound& b : bound)
+    if (b.symbol >= 0 && size_t(b.symbol) < symbols.size() && symbols[size_t(b.symbol)] == symbol) return b.memory;
+  return {};
 }
 
 }  // namespace
@@ -89,6 +99,17 @@ struct Service::State {
   int cancels_left = 0;
   uint64_t idle_nanoseconds = 0, last_nanoseconds = 0, stalled_nanoseconds = 0;
   std::mt19937_64 noise{1};  // fixed: two runs cost the same
+
+  bool holds(const Rule& rule) const { return sim::holds(rule, profile); }
+
+  // What compiles and cannot be evaluated, and what then spoils all other evaluations.
+  Refusal refusal_at_run(const Interpreter& procedure) {
+    if (is_poisoned) return refused_by(rule("poisons_the_process"), surface_too_small(profile));
+    if (!procedure.fails_at_run()) return {};
+    is_poisoned = procedure.is_poisonous() && holds(rule("poisons_the_process"));
+    if (!holds(rule("fails_at_run")) && procedure.is_computable()) return {};
+    return refused_by(is_poisoned ? rule("poisons_the_process") : rule("fails_at_run"), surface_too_small(profile));
+  }
 
   // The fault that strikes call number `call` of the stage, if any.
   const Fault* fault(Stage stage, int call) const {
@@ -112,8 +133,7 @@ struct Service::State {
       if (!graph) return tl::unexpected(graph.error());
       graphs.push_back(std::move(*graph));
     }
-    for (const CompileRule& rule : compile_rules())
-      if (const Refusal refusal = rule.check({*text, graphs}, profile)) return tl::unexpected(*refusal);
+    if (const Refusal refusal = refusal_of(CompileCase{*text, graphs}, profile)) return tl::unexpected(*refusal);
     auto made = std::make_shared<Compiled>();
     made->folder = folder;
     made->attributes = attributes_of(graphs, profile);
@@ -126,13 +146,17 @@ struct Service::State {
     return made;
   }
 
+  static int width_of(const Graph& graph) {
+    return graph.inputs.empty() ? 1 : int(graph.values[size_t(graph.inputs[0])].width());
+  }
+
   // docs/ane.md#cost.
   uint64_t cost_of(const Interpreter& procedure) {
     const CostModel& cost = profile.cost;
     const Graph& graph = procedure.graph();
     // Where codes of 8 bits do not stream, twice as many bytes are read.
     ProgramCost program_cost{double(graph.weight_bytes + (cost.int8_streams ? 0 : graph.int8_weights)),
-                             double(procedure.macs_per_column()), int(graph.values[size_t(graph.inputs[0])].width())};
+                             double(procedure.macs_per_column()), width_of(graph)};
     for (const GraphNode& node : graph.nodes)
       program_cost.is_slow_shape =
           program_cost.is_slow_shape || (node.op == "conv" && graph.values[size_t(node.out)].channels() % 4096 == 0 &&
@@ -168,9 +192,11 @@ DriverResult<> Service::compile(const std::string& id, const std::filesystem::pa
   const int call = state.compiles++;
   if (const Fault* fault = state.fault(Stage::kCompile, call)) return tl::unexpected(fault->failure);
   // The ceiling says nothing of itself: programs that compiled before just stop compiling (docs/ane.md#budgets).
-  if (call >= state.profile.max_compiles) return tl::unexpected(cannot_lower("Program too complex"));
+  if (call >= state.profile.max_compiles && state.holds(rule("compiles_of_a_process")))
+    return tl::unexpected(refused_by(rule("compiles_of_a_process"), cannot_lower("Program too complex")));
   // A stalled service says no more than a ceiling does.
-  if (state.stalled_nanoseconds > 0) return tl::unexpected(cannot_lower("Program too complex"));
+  if (state.stalled_nanoseconds > 0 && state.holds(rule("stalls_after_a_failure")))
+    return tl::unexpected(refused_by(rule("stalls_after_a_failure"), cannot_lower("Program too complex")));
   auto made = state.read(folder);
   if (!made) {
     if (kind_of(made.error()) == FailureKind::kCannotLower)
@@ -190,11 +216,12 @@ DriverResult<int> Service::load(const std::string& id) {
   if (fault != nullptr && !fault->no_attributes) return tl::unexpected(fault->failure);
   const auto compiled = state.compiled.find(id);
   if (compiled == state.compiled.end()) return tl::unexpected(too_large());
-  if (int(state.loaded.size()) >= state.profile.max_loaded) return tl::unexpected(no_resources());
   Place place;
-  if (!state.profile.pool.empty()) {
-    place = Place::take(state.profile.pool, state.profile.max_loaded);
-    if (!place.is_taken()) return tl::unexpected(no_resources());
+  if (state.holds(rule("loaded_at_a_time"))) {
+    const bool is_shared = !state.profile.pool.empty();
+    if (is_shared) place = Place::take(state.profile.pool, state.profile.max_loaded);
+    if (int(state.loaded.size()) >= state.profile.max_loaded || (is_shared && !place.is_taken()))
+      return tl::unexpected(refused_by(rule("loaded_at_a_time"), no_resources()));
   }
   if (state.profile.reloads_weights) {
     std::error_code ignored;
@@ -203,7 +230,8 @@ DriverResult<int> Service::load(const std::string& id) {
   }
   Loaded loaded{compiled->second, id, std::move(place), compiled->second->attributes, false};
   if (fault != nullptr) loaded.attributes = {};
-  if (compiled->second->weight_bytes >= state.profile.doubtful_weight_bytes)
+  if (compiled->second->weight_bytes >= state.profile.doubtful_weight_bytes &&
+      state.holds(rule("huge_programs_are_doubtful")))
     loaded.is_doubtful = state.doubtful_loads++ % 2 == 1;
   state.loaded.emplace(state.next_handle, std::move(loaded));
   return state.next_handle++;
@@ -227,9 +255,9 @@ DriverResult<> Service::evaluate(int handle, int procedure, std::span<const Boun
   State& state = *state_;
   const Fault* fault = state.fault(Stage::kEvaluate, state.evaluations++);
   if (fault != nullptr && !fault->wrong_data) return tl::unexpected(fault->failure);
-  if (state.cancels_left > 0) {
+  if (state.cancels_left > 0 && state.holds(rule("cancelled_after_idle"))) {
     --state.cancels_left;
-    return tl::unexpected(cancelled_by_power());
+    return tl::unexpected(refused_by(rule("cancelled_after_idle"), cancelled_by_power()));
   }
   const auto found = state.loaded.find(handle);
   if (found == state.loaded.end()) return tl::unexpected(bad_request());
@@ -237,22 +265,21 @@ DriverResult<> Service::evaluate(int handle, int procedure, std::span<const Boun
   const ModelAttributes& attributes = program.attributes;
   const bool exists = procedure >= 0 && procedure < int(program.procedures.size());
   const RequestCase request{attributes, exists ? &attributes.procedures[size_t(procedure)] : nullptr, inputs, outputs};
-  for (const RequestRule& rule : request_rules())
-    if (const Refusal refusal = rule.check(request, state.profile)) return tl::unexpected(*refusal);
+  if (const Refusal refusal = refusal_of(request, state.profile)) return tl::unexpected(*refusal);
+  if (!exists) return tl::unexpected(bad_request());
   const Interpreter& interpreter = *program.procedures[size_t(procedure)];
-  state.is_poisoned = state.is_poisoned || interpreter.is_poisonous();
-  if (state.is_poisoned || interpreter.fails_at_run()) return tl::unexpected(surface_too_small(state.profile));
+  if (const Refusal refusal = state.refusal_at_run(interpreter)) return tl::unexpected(*refusal);
 
   std::vector<Columns> columns;
   for (const LiveTensor& tensor : request.procedure->inputs)
-    columns.push_back(gather(bound_to(inputs, attributes.input_symbols, tensor.symbol).memory, tensor));
+    columns.push_back(gather(bound_to(inputs, attributes.input_symbols, tensor.symbol), tensor));
   columns = interpreter.evaluate(std::move(columns), state.pool);
   const bool is_wrong = fault != nullptr || found->second.is_doubtful;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (is_wrong)
       for (float& value : columns[i].values) value = 1 - value;
     const LiveTensor& tensor = request.procedure->outputs[i];
-    scatter(columns[i], tensor, bound_to(outputs, attributes.output_symbols, tensor.symbol).memory);
+    scatter(columns[i], tensor, bound_to(outputs, attributes.output_symbols, tensor.symbol));
   }
   state.last_nanoseconds = state.cost_of(interpreter);
   state.idle_nanoseconds = 0;

@@ -1,25 +1,28 @@
 // anedvd probe: what this machine's Neural Engine (or the simulator) really does.
 #include <fstream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "base/machine/processor.h"
 #include "base/words.h"
 #include "cli/commands/all.h"
 #include "cli/commands/device/child.h"
+#include "cli/commands/device/probe_memory.h"
 #include "cli/commands/device/probes.h"
 #include "cli/commands/device/trial.h"
 #include "cli/devices.h"
+#include "cli/models/model_cache.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/table.h"
+#include "cli/version.h"
 
 namespace anedvd {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kSeconds = 30;
 
 Result<ExitCode> probe_matrix(const Args& args) {
   const int size = int(*args.integer("--size"));
@@ -39,21 +42,6 @@ Result<ExitCode> probe_matrix(const Args& args) {
   return ok ? kDone : kDifferent;
 }
 
-// In this process: one line of JSON.
-Result<ExitCode> probe_one(const Args& args, const std::string& id) {
-  for (const Probe& probe : all_probes()) {
-    if (probe.id != id) continue;
-    ANEDVD_TRY(auto driver, open_driver(args, int(args.integer("--threads").value_or(usable_cores()))));
-    Json line = {{"id", probe.id}, {"machine", driver->machine()}};
-    auto value = probe.ask(*driver);
-    line["ok"] = value && (*value)["ok"].get<bool>();
-    line["value"] = value ? *value : Json(value.error().message);
-    ANEDVD_TRY_VOID(write_out(line.dump() + "\n"));
-    return kDone;
-  }
-  return fail(ErrorCode::kUsage, "--only {}: no such probe; \"anedvd probe\" lists them", visible(id, 20));
-}
-
 // The arguments that a child needs to open the same device.
 std::vector<std::string> device_words_of(const Args& args) {
   std::vector<std::string> words;
@@ -65,6 +53,36 @@ std::vector<std::string> device_words_of(const Args& args) {
   return words;
 }
 
+ChildResult run_probe_child(const Args& args, const Probe& probe) {
+  std::vector<std::string> words = {"probe", "--only", std::string(probe.id)};
+  for (std::string& word : device_words_of(args)) words.push_back(std::move(word));
+  return run_child(words, probe.seconds);
+}
+
+// In this process: one line of JSON.
+Result<ExitCode> probe_one(const Args& args, const std::string& id) {
+  const Probe* probe = probe_named(id);
+  if (probe == nullptr)
+    return fail(ErrorCode::kUsage, "--only {}: no such probe; \"anedvd probe\" lists them", visible(id, 20));
+  ANEDVD_TRY(auto driver, open_driver(args, int(args.integer("--threads").value_or(usable_cores()))));
+  const ProbedMachine machine{*driver, [&](std::string_view other) {
+                                const Probe* asked = probe_named(other);
+                                return asked != nullptr ? run_probe_child(args, *asked).output : std::string();
+                              }};
+  ANEDVD_TRY_VOID(write_out(ask_probe(*probe, machine).dump() + "\n"));
+  return kDone;
+}
+
+// Each in a child: it may hang, or take its process with it.
+Json run_in_child(const Args& args, const Probe& probe) {
+  const ChildResult child = run_probe_child(args, probe);
+  Json result = Json::parse(child.output, nullptr, false);
+  if (result.is_discarded() || !result.is_object() || !result.contains("ok") || !result["ok"].is_boolean())
+    result = {{"id", probe.id}, {"ok", false}, {"value", child.words()}, {"unanswered", true}};
+  result.erase("machine");
+  return result;
+}
+
 Result<ExitCode> run_probe(const Args& args) {
   const Console console = Console::from(args);
   if (args.given("--size")) return probe_matrix(args);
@@ -72,16 +90,25 @@ Result<ExitCode> run_probe(const Args& args) {
   // Opened once here, so that a machine without the device is told in one line.
   ANEDVD_TRY(const auto driver, open_driver(args, 1));
   Table table({{"probe", Align::kLeft}, {"settles", Align::kLeft}, {"", Align::kLeft}, {"found", Align::kLeft}});
-  Json json = {{"machine", driver->machine()}, {"probes", Json::array()}};
+  Json json = {{"machine", driver->machine()}, {"version", kVersion}, {"probes", Json::array()}};
+  // A simulator is another machine with every flag: what it said is not worth keeping.
+  std::optional<ProbeMemory> memory;
+  if (const auto cache = ModelCache::find(); cache && driver->name() != "sim")
+    memory.emplace(cache->probes(), driver->machine(), std::string(kVersion));
+  int remembered = 0;
   bool all_ok = true;
   for (const Probe& probe : all_probes()) {
-    std::vector<std::string> words = {"probe", "--only", std::string(probe.id)};
-    for (std::string& word : device_words_of(args)) words.push_back(std::move(word));
-    const ChildResult child = run_child(words, kSeconds);
-    Json result = Json::parse(child.output, nullptr, false);
-    if (result.is_discarded() || !result.is_object() || !result.contains("ok"))
-      result = {{"id", probe.id}, {"ok", false}, {"value", child.words()}};
-    result.erase("machine");
+    const bool is_known = memory && !args.given("--again") && memory->holds(probe.id);
+    Json result = is_known ? memory->find(probe.id) : run_in_child(args, probe);
+    remembered += is_known ? 1 : 0;
+    if (memory && !is_known && !result.contains("unanswered")) {
+      memory->keep(probe.id, result);
+      // At once: a later probe may end this process with the machine's service.
+      if (const auto saved = memory->save(); !saved) {
+        warn("{}", saved.error().message);
+        memory.reset();
+      }
+    }
     const bool ok = result["ok"].get<bool>();
     all_ok = all_ok && ok;
     table.add(
@@ -93,8 +120,10 @@ Result<ExitCode> run_probe(const Args& args) {
     file << json.dump(1) << "\n";
     if (!file.flush()) return fail(ErrorCode::kIo, "--export {}: cannot be written; give another file", visible(*path));
   }
-  ANEDVD_TRY_VOID(write_out(args.given("--json") ? json.dump() + "\n"
-                                                 : table.render(console.out_columns) + driver->machine() + "\n"));
+  std::string last = driver->machine();
+  if (remembered > 0) last += fmt::format(" · {} answers from before; --again asks anew", remembered);
+  ANEDVD_TRY_VOID(
+      write_out(args.given("--json") ? json.dump() + "\n" : table.render(console.out_columns) + last + "\n"));
   return all_ok ? kDone : kDifferent;
 }
 
@@ -115,6 +144,10 @@ Command probe_command() {
                              .value = "ID",
                              .help = "one probe, in this process",
                              .example = "P-04",
+                             .is_rare = true},
+                            {.name = "--again",
+                             .group = OptionGroup::kMeasure,
+                             .help = "also what this machine answered before",
                              .is_rare = true},
                             {.name = "--export",
                              .group = OptionGroup::kOutput,
