@@ -1,4 +1,6 @@
 // Random plans: our text and file, read by the simulator's own parser, give what the plan says.
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "ane/ane_device.h"
@@ -28,7 +30,7 @@ ProgramSpec random_program(PlanFixture& fixture, std::mt19937& random) {
   };
   for (int i = 0; i < 8; ++i) {
     const ValueId x = i == 0 ? 0 : pick();
-    switch (random() % 9) {
+    switch (random() % 11) {
       case 0: values.push_back(fixture.one(OpKind::kSilu, x)); break;
       case 1: values.push_back(fixture.one(OpKind::kGeluTanh, x)); break;
       case 2: values.push_back(fixture.one(OpKind::kSoftCap, x, 4)); break;
@@ -37,6 +39,11 @@ ProgramSpec random_program(PlanFixture& fixture, std::mt19937& random) {
       case 5:
         values.push_back(fixture.norm(x));
         weights += 2;
+        break;
+      case 6: values.push_back(fixture.two(OpKind::kMul, x, same_dim(x))); break;
+      case 7:  // without a gain
+        values.push_back(fixture.emit({.kind = OpKind::kRmsNorm, .in = {x, -1, -1}, .param = 1e-5f}, fixture.dim(x)));
+        weights += 1;
         break;
       default: values.push_back(fixture.linear(x, 16 + int(random() % 5) * 12, random() % 2 == 0)); weights += 2;
     }
@@ -57,15 +64,22 @@ ProgramSpec random_program(PlanFixture& fixture, std::mt19937& random) {
   return spec;
 }
 
+MilOptions options_of(int seed) {
+  return {seed % 2 == 0 ? MilDialect::kTerse : MilDialect::kVerbose,
+          seed % 3 == 0 ? 33 : 64,
+          {},
+          seed / 2 % 2 == 0 ? GateForm::kTanh : GateForm::kSigmoid};
+}
+
 class RandomPrograms : public testing::TestWithParam<int> {};
 
 TEST_P(RandomPrograms, AgreeWithTheirPlan) {
   std::mt19937 random{uint32_t(GetParam())};
   PlanFixture fixture{uint32_t(GetParam()) + 1000};
   const ProgramSpec spec = random_program(fixture, random);
-  const int width = GetParam() % 3 == 0 ? 33 : 64, columns = 3;
-  const MilDialect dialect = GetParam() % 2 == 0 ? MilDialect::kTerse : MilDialect::kVerbose;
-  MilProgram mil = write_mil(fixture.plan, spec, {dialect, width});
+  const MilOptions options = options_of(GetParam());
+  const int width = options.width, columns = 3;
+  MilProgram mil = write_mil(fixture.plan, spec, options);
 
   auto driver = *sim::SimDriver::make(plain_profile());
   auto weights = write_weights(mil, fixture.finder(), driver->scratch_folder());
@@ -98,7 +112,28 @@ TEST_P(RandomPrograms, AgreeWithTheirPlan) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0, 60));
+constexpr int kSeeds = 60;
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0, kSeeds));
+
+// Every step that the device offers the partition, and every operation that docs/ane.md#operations says we emit.
+TEST(RandomPrograms, HaveEveryStepAndEveryOperation) {
+  std::set<OpKind> kinds;
+  std::set<std::string> operations;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937 random{uint32_t(seed)};
+    PlanFixture fixture{uint32_t(seed) + 1000};
+    const ProgramSpec spec = random_program(fixture, random);
+    for (const int op : spec.ops) kinds.insert(fixture.plan.ops[size_t(op)].kind);
+    for (std::string& operation : write_mil(fixture.plan, spec, options_of(seed)).ops)
+      operations.insert(std::move(operation));
+  }
+  AneOptions all;
+  all.fuse_norms = true;
+  const Capabilities offered = ane_capabilities(all);
+  for (size_t kind = 0; kind < offered.ops.size(); ++kind)
+    EXPECT_TRUE(!offered.ops.test(kind) || kinds.contains(OpKind(kind))) << op_name(OpKind(kind));
+  EXPECT_EQ(operations, (std::set<std::string>{"add", "clip", "conv", "mul", "pow", "sigmoid", "tanh"}));
+}
 
 }  // namespace
 }  // namespace anedvd

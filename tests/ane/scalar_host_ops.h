@@ -69,7 +69,8 @@ class ScalarHostOps : public HostOps {
         for (int i = 0; i < dim; ++i) sum += double(in(0)[i]) * double(in(0)[i]);
         const double inverse = 1 / std::sqrt(sum / dim + double(op.param));
         for (int i = 0; i < dim; ++i)
-          out[i] = rounded(double(in(0)[i]) * inverse * double(fixture_.tensor(op.weight)[size_t(i)]));
+          out[i] =
+              rounded(double(in(0)[i]) * inverse * (op.weight < 0 ? 1 : double(fixture_.tensor(op.weight)[size_t(i)])));
         break;
       }
       case OpKind::kRope: {
