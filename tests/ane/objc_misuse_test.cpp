@@ -1,4 +1,8 @@
 // The stand-in notices what Apple's runtime would crash of or swallow: each wrong message ends the process with its word.
+#include <array>
+#include <fstream>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "ane/objc/foundation.h"
@@ -30,10 +34,36 @@ class ObjcMisuse : public test::StandIn {
                                          {rt.surface_alloc_size, number(64)},
                                          {rt.surface_pixel_format, number(0)}}));
   }
-  static Id request(Id inputs, Id indices) {
+  static Id request(Id inputs, Id indices, Id weights_buffer = nullptr, Id statistics = nullptr, int procedure = 0) {
     return send<Id>(class_named("_ANERequest"),
                     "requestWithInputs:inputIndices:outputs:outputIndices:weightsBuffer:perfStats:procedureIndex:",
-                    inputs, indices, array({}), array({}), Id(nullptr), Id(nullptr), number(0));
+                    inputs, indices, array({}), array({}), weights_buffer, statistics, number(procedure));
+  }
+  static Id wrapped(IOSurface* it) { return send<Id>(class_named("_ANEIOSurfaceObject"), "objectWithIOSurface:", it); }
+  static Id weight_entry() {
+    return dictionary({{string("offset"), number(0)}, {string("data"), copied_data("bytes")}});
+  }
+  static Id model_with(NSDictionary* weights) {
+    return send<Id>(class_named("_ANEInMemoryModel"),
+                    "inMemoryModelWithDescriptor:", descriptor(copied_data("program(1.3)"), weights));
+  }
+
+  // A model whose files lie where they should; they go with `staged`.
+  Id laid_out(std::unique_ptr<Driver>& driver, std::unique_ptr<StagedProgram>& staged) {
+    driver = open();
+    const std::string text = test::two_sided_program(1, 1);
+    staged = *driver->stage(text, WeightFile(), DictionaryContent::kDigest);
+    return send<Id>(class_named("_ANEInMemoryModel"),
+                    "inMemoryModelWithDescriptor:", descriptor(copied_data(text), nothing()));
+  }
+  static void bring(Id model) {
+    NSError* error = nullptr;
+    send<Bool>(model, "compileWithQoS:options:error:", 21u, nothing(), &error);
+    send<Bool>(model, "loadWithQoS:options:error:", 21u, nothing(), &error);
+  }
+  static void evaluate(Id model, Id request) {
+    NSError* error = nullptr;
+    send<Bool>(model, "evaluateWithQoS:options:request:error:", 21u, nothing(), request, &error);
   }
 };
 using ObjcMisuseDeathTest = ObjcMisuse;
@@ -225,6 +255,133 @@ TEST_F(ObjcMisuseDeathTest, AModelThatIsFreedWhileLoaded) {
         send<Bool>(again, "loadWithQoS:options:error:", 21u, nothing(), &error);
       },
       "still loaded");
+}
+
+TEST_F(ObjcMisuseDeathTest, AModelThatIsLoadedTwice) {
+  EXPECT_DEATH(
+      {
+        std::unique_ptr<Driver> driver;
+        std::unique_ptr<StagedProgram> staged;
+        const Pool pool;
+        Id model = laid_out(driver, staged);
+        bring(model);
+        bring(model);
+      },
+      "loaded twice");
+}
+
+TEST_F(ObjcMisuseDeathTest, ALockedSurfaceInARequest) {
+  EXPECT_DEATH(
+      {
+        std::unique_ptr<Driver> driver;
+        std::unique_ptr<StagedProgram> staged;
+        const Pool pool;
+        Id model = laid_out(driver, staged);
+        bring(model);
+        IOSurface* it = surface();
+        runtime().surface_lock(it, 0, nullptr);
+        evaluate(model, request(array(std::vector<Id>{wrapped(it)}), array(std::vector<Id>{number(0)})));
+      },
+      "locked surface: evaluate");
+}
+
+TEST_F(ObjcMisuseDeathTest, ASurfaceThatIsFreedWhileLocked) {
+  EXPECT_DEATH(
+      {
+        const Pool pool;
+        IOSurface* it = surface();
+        runtime().surface_lock(it, 0, nullptr);
+        runtime().release(it);
+      },
+      "locked surface: a surface is freed");
+}
+
+TEST_F(ObjcMisuseDeathTest, ASymbolThatIsNone) {
+  EXPECT_DEATH(
+      {
+        std::unique_ptr<Driver> driver;
+        std::unique_ptr<StagedProgram> staged;
+        const Pool pool;
+        Id model = laid_out(driver, staged);
+        bring(model);
+        evaluate(model, request(array(std::vector<Id>{wrapped(surface())}), array(std::vector<Id>{number(2)})));
+      },
+      "wrong index: input index 2");
+}
+
+TEST_F(ObjcMisuseDeathTest, AFolderThatOthersMayRead) {
+  EXPECT_DEATH(
+      {
+        std::unique_ptr<Driver> driver;
+        std::unique_ptr<StagedProgram> staged;
+        const Pool pool;
+        Id model = laid_out(driver, staged);
+        std::filesystem::permissions(staged->folder(), std::filesystem::perms::others_read,
+                                     std::filesystem::perm_options::add);
+        bring(model);
+      },
+      "open folder");
+}
+
+TEST_F(ObjcMisuseDeathTest, WeightsOfAnotherName) {
+  const Pool pool;
+  EXPECT_DEATH(model_with(dictionary({{string("@model_path/weights/other.bin"), weight_entry()}})),
+               "wrong argument: weights: names");
+  EXPECT_DEATH(model_with(dictionary({{string("@model_path/weights/w.bin"), weight_entry()},
+                                      {string("@model_path/weights/other.bin"), weight_entry()}})),
+               "several weight files");
+}
+
+TEST_F(ObjcMisuseDeathTest, ArgumentsThatHardwareRefusesOrIgnores) {
+  const Pool pool;
+  EXPECT_DEATH(request(array({}), array({}), array({})), "wrong argument: weightsBuffer:");
+  EXPECT_DEATH(request(array({}), array({}), nullptr, array({})), "wrong argument: perfStats:");
+  EXPECT_DEATH(request(array({}), array({}), nullptr, nullptr, 1), "wrong index: procedure 1");
+  EXPECT_DEATH(
+      {
+        NSError* error = nullptr;
+        send<Bool>(model(), "compileWithQoS:options:error:", 64u, nothing(), &error);
+      },
+      "wrong argument: .*quality of service 64");
+}
+
+TEST_F(ObjcMisuseDeathTest, ASurfaceWithoutASize) {
+  const Pool pool;
+  EXPECT_DEATH(runtime().surface_create(dictionary({{runtime().surface_width, number(64)}})),
+               "wrong argument: IOSurfaceCreate without");
+}
+
+TEST_F(ObjcMisuseDeathTest, CollectionsUsedWrongly) {
+  const Pool pool;
+  EXPECT_DEATH(dictionary({{string("a"), number(1)}, {string("a"), number(2)}}), "doubled key");
+  EXPECT_DEATH(send<Id>(array({}), "objectAtIndex:", NSUInteger(0)), "out of range");
+}
+
+TEST_F(ObjcMisuseDeathTest, AMessageToWhatIsNoObject) {
+  std::array<uint64_t, 16> memory{};
+  EXPECT_DEATH(send<Id>(reinterpret_cast<Id>(memory.data()), "model"), "no object");
+}
+
+// Every word that the classes complain with is called forth above.
+TEST(ObjcMisuseWords, EachHasATest) {
+  const auto root = std::filesystem::path(ANEDVD_TEST_DATA).parent_path();
+  const auto text_of_file = [&](const char* path) {
+    std::stringstream text;
+    text << std::ifstream(root / path).rdbuf();
+    return text.str();
+  };
+  const std::string tests = text_of_file("ane/objc_misuse_test.cpp");
+  if (tests.empty()) GTEST_SKIP() << "the sources are not here";
+  std::set<std::string> words = {"use after unload"};  // one of two words of one place
+  for (const char* path :
+       {"standin/foundation.cpp", "standin/neural_engine.cpp", "standin/runtime.cpp", "standin/surface.cpp"}) {
+    const std::string source = text_of_file(path), mark = "complain(\"";
+    for (size_t at = 0; (at = source.find(mark, at)) != std::string::npos; ++at)
+      words.insert(source.substr(at + mark.size(), source.find('"', at + mark.size()) - at - mark.size()));
+  }
+  words.erase("no memory");  // of the machine
+  EXPECT_GT(words.size(), 20u);
+  for (const std::string& word : words) EXPECT_NE(tests.find("\"" + word), std::string::npos) << word;
 }
 
 }  // namespace

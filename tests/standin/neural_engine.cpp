@@ -117,6 +117,8 @@ Id make_model(Class*, Selector*, Id given) {
   out->descriptor = retain(descriptor);
   out->mil = static_cast<Data*>(descriptor->mil)->borrowed;
   std::string weights;
+  if (static_cast<Dictionary*>(descriptor->weights)->entries.size() > 1)
+    complain("several weight files", "macOS 27 refuses a program with more than one");
   for (const auto& [key, value] : static_cast<Dictionary*>(descriptor->weights)->entries) {
     out->has_weights = true;
     weights += static_cast<String*>(key)->value;
@@ -124,8 +126,6 @@ Id make_model(Class*, Selector*, Id given) {
     if (static_cast<String*>(key)->value != kWeightKey)
       complain("wrong argument", "weights: names " + static_cast<String*>(key)->value);
   }
-  if (static_cast<Dictionary*>(descriptor->weights)->entries.size() > 1)
-    complain("several weight files", "macOS 27 refuses a program with more than one");
   out->hex = hash_word(out->mil, 1) + "_" + hash_word(weights, 2) + "_" + hash_word("", 3);
   return autorelease(out);
 }
