@@ -73,6 +73,7 @@ TEST(TileState, RefusesShapesThatDoNotFit) {
   TileState tiles;
   EXPECT_FALSE(tiles.configure(0, 17, 64));
   EXPECT_FALSE(tiles.configure(0, 16, 68));
+  EXPECT_FALSE(tiles.configure(0, 0, 64));
   ASSERT_TRUE(tiles.configure(0, 16, 64));
   ASSERT_TRUE(tiles.configure(1, 16, 32));
   ASSERT_TRUE(tiles.configure(2, 8, 64));

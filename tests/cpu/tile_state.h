@@ -12,6 +12,7 @@ class TileState {
   // False: such a shape is refused, by the processor with a fault.
   bool configure(int tile, int rows, int row_bytes) {
     if (rows < 0 || rows > 16 || row_bytes < 0 || row_bytes > 64 || row_bytes % 4 != 0) return false;
+    if ((rows == 0) != (row_bytes == 0)) return false;  // a tile that is not used has neither
     tiles_[tile] = {rows, row_bytes, {}};
     return true;
   }
