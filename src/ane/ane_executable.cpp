@@ -199,10 +199,10 @@ void AneExecutable::keep_wanted_columns() {
   }
 }
 
-Result<> AneExecutable::run_host_ops(std::span<const int> ops, const HostStep& step) {
+Result<> AneExecutable::run_host_ops(std::span<const int> ops, const HostStep& step, std::span<float* const> values) {
   const TraceSpan span(trace_, 0, op_name(plan_.ops[size_t(ops[0])].kind), "host", int(step.columns.size()));
   const auto start = std::chrono::steady_clock::now();
-  ANEDVD_TRY_VOID(host_.run(ops, step, values_));
+  ANEDVD_TRY_VOID(host_.run(ops, step, values));
   const uint64_t time = nanoseconds_since(start);
   statistics_.all.host_nanoseconds += time;
   device_.driver().host_worked(time);
@@ -212,7 +212,19 @@ Result<> AneExecutable::run_host_ops(std::span<const int> ops, const HostStep& s
 Result<> AneExecutable::run_on_host(const ProgramSpec& spec, const HostStep& step) {
   // A slice's linear is computed whole: rows that other slices wrote are written again with the same meaning.
   ANEDVD_TRY_VOID(host_.prepare(spec.ops));
-  return run_host_ops(spec.ops, step);
+  return run_host_ops(spec.ops, step, values_);
+}
+
+// One by one, so that a column's result depends on no other's.
+Result<> AneExecutable::run_overflowed(const AnePart& part, const HostStep& step) {
+  ANEDVD_TRY_VOID(host_.prepare(part.spec.ops));
+  std::vector<float*> values(values_.size());
+  for (const int c : part.program->overflowed()) {
+    for (size_t v = 0; v < values.size(); ++v)
+      values[v] = values_[v] == nullptr ? nullptr : values_[v] + c * column_floats(plan_.values[v].dim);
+    ANEDVD_TRY_VOID(run_host_ops(part.spec.ops, {step.slices, step.columns.subspan(size_t(c), 1)}, values));
+  }
+  return {};
 }
 
 // For traces: its first weight, as the phases of the CPU are named.
@@ -280,16 +292,19 @@ Result<> AneExecutable::run_parts(std::span<const Slice> slices) {
         host_run_.push_back(parts_[i].host_op);
       }
       --i;
-      ANEDVD_TRY_VOID(run_host_ops(host_run_, step));
+      ANEDVD_TRY_VOID(run_host_ops(host_run_, step, values_));
       if (observer_) observer_(parts_[i], values_, int(columns_.size()));
       continue;
     }
     const bool is_placed = part.times.host_is_faster(int(columns_.size()), max_columns());
     statistics_.placed_on_host += is_placed ? 1 : 0;
     if (part.program != nullptr && !is_placed) ANEDVD_TRY_VOID(run_program(part, step));
-    const bool overflowed = part.program != nullptr && !is_placed && part.program->overflowed();
-    statistics_.overflowed += overflowed ? 1 : 0;
-    if (part.program == nullptr || is_placed || overflowed) ANEDVD_TRY_VOID(run_on_host(part.spec, step));
+    if (part.program == nullptr || is_placed) {
+      ANEDVD_TRY_VOID(run_on_host(part.spec, step));
+    } else if (!part.program->overflowed().empty()) {
+      ++statistics_.overflowed;
+      ANEDVD_TRY_VOID(run_overflowed(part, step));
+    }
     if (observer_) observer_(part, values_, int(columns_.size()));
   }
   return {};

@@ -66,7 +66,8 @@ class AneExecutable : public Executable {
   Result<> run_parts(std::span<const Slice> slices);
   Result<> run_program(AnePart& part, const HostStep& step);
   Result<> run_on_host(const ProgramSpec& spec, const HostStep& step);
-  Result<> run_host_ops(std::span<const int> ops, const HostStep& step);
+  Result<> run_overflowed(const AnePart& part, const HostStep& step);
+  Result<> run_host_ops(std::span<const int> ops, const HostStep& step, std::span<float* const> values);
 
   Plan plan_;
   TensorFinder find_;

@@ -13,6 +13,7 @@ namespace {
 // No such minimum is known; surfaces of this size please every report that there is one (docs/ane.md#surface-sizes).
 constexpr int64_t kSmallestSurface = 65536;
 constexpr int64_t kPage = 16384;
+constexpr float kBeyondHalf = 65536;  // what infinity becomes at least when halves are widened without asking
 
 // One size for a group: also where equal sizes are not asked for, they are harmless.
 int64_t surface_bytes(const std::vector<TensorLayout>& group) {
@@ -99,7 +100,8 @@ DriverResult<> AneProgram::evaluate(const Patience& patience, int64_t& retries) 
 }
 
 DriverResult<> AneProgram::read_outputs(std::span<float* const> values, int columns, const Plan& plan) {
-  overflowed_ = false;
+  overflowed_.clear();
+  std::vector<bool> is_bad(size_t(columns), false);
   undo_.resize(size_t(columns));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     auto memory = outputs_[i]->lock(Surface::Access::kRead);
@@ -111,11 +113,18 @@ DriverResult<> AneProgram::read_outputs(std::span<float* const> values, int colu
       for (int c = 0; c < columns; ++c) undo_[size_t(c)] = undo / scales_[size_t(c)];
       const bool is_finite = gather_planes(*memory, layout_.outputs[i], first, part.rows, columns, undo_,
                                            values[size_t(part.value)] + part.first_row, stride);
-      overflowed_ = overflowed_ || !is_finite;
+      for (int c = 0; c < columns && !is_finite; ++c) {
+        const float* column = values[size_t(part.value)] + part.first_row + c * stride;
+        if (!std::all_of(column, column + part.rows,
+                         [&](float value) { return std::abs(value) < kBeyondHalf * undo_[size_t(c)]; }))
+          is_bad[size_t(c)] = true;
+      }
       first += part.rows;
     }
     if (auto unlocked = outputs_[i]->unlock(Surface::Access::kRead); !unlocked) return unlocked;
   }
+  for (int c = 0; c < columns; ++c)
+    if (is_bad[size_t(c)]) overflowed_.push_back(c);
   return {};
 }
 

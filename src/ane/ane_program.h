@@ -28,8 +28,8 @@ class AneProgram {
   const std::string& id() const { return id_; }
   uint64_t simulated_nanoseconds() const { return loaded_->simulated_nanoseconds(); }
 
-  // The last run gave something that is no number, or infinity: an overflow on the chip (docs/ane.md#numerics).
-  bool overflowed() const { return overflowed_; }
+  // The columns, ascending, for which the last run gave something that is no number, or infinity: an overflow on the chip (docs/ane.md#numerics).
+  std::span<const int> overflowed() const { return overflowed_; }
 
  private:
   AneProgram(std::unique_ptr<LoadedProgram> loaded, MilProgram mil, int width, std::string id)
@@ -44,7 +44,7 @@ class AneProgram {
   std::string id_;
   ProgramLayout layout_;
   int filled_ = 0;  // columns that the inputs' surfaces hold; those behind are zero
-  bool overflowed_ = false;
+  std::vector<int> overflowed_;
   std::vector<float> scales_, undo_;                        // by column: of the inputs, and what takes them back
   std::vector<std::unique_ptr<Surface>> inputs_, outputs_;  // outlive the loaded program's use of them
   std::unique_ptr<LoadedProgram> loaded_;

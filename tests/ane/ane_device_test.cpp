@@ -297,6 +297,36 @@ TEST_F(AneDeviceTest, AnOverflowOnTheChipIsComputedOnTheHost) {
   EXPECT_EQ(both.executable().statistics().overflowed, 2);
 }
 
+// Only the column that overflowed is: what is beside it does not notice.
+TEST_F(AneDeviceTest, AnOverflowChangesNoOtherColumn) {
+  PlanFixture fixture;
+  const ValueId x = fixture.embed(16, 64);
+  fixture.plan.logits = fixture.linear(fixture.one(OpKind::kScale, x, 20000), 32);
+  fixture.plan.vocab = 32;
+  fixture.plan.cache.push_back({1, 16});
+  std::vector<float> table = fixture.tensor(fixture.plan.ops[0].weight);
+  for (size_t i = 0; i < table.size(); ++i) table[i] *= i / 64 == 3 ? 1 : 1e-3f;  // only token 3 is too large
+  fixture.replace(fixture.plan.weights[size_t(fixture.plan.ops[0].weight)].tensor, table);
+  AneOptions options;
+  options.scale = false;
+  Both both(fixture, options, profile_with(""));
+  ASSERT_TRUE(both.make());
+  std::vector<uint16_t> page(1 << 16);
+  uint16_t* pages[] = {page.data()};
+  const auto logits_of = [&](std::vector<int32_t> tokens, int row) {
+    const Slice slice{{pages}, 0, tokens, true, true};
+    EXPECT_TRUE(both.executable().run({&slice, 1}));
+    const auto logits = both.executable().logits(row);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> large = logits_of({3}, 0), small = logits_of({5}, 0);
+  EXPECT_EQ(both.executable().statistics().overflowed, 1);
+  EXPECT_EQ(logits_of({5, 3, 7, 5}, 1), large);
+  EXPECT_EQ(both.executable().statistics().overflowed, 2);
+  EXPECT_EQ(logits_of({5, 3, 7, 5}, 3), small);
+  EXPECT_EQ(logits_of({5, 3, 7, 5}, 0), small);
+}
+
 // What a linear alone reads is scaled column by column: neither small nor large numbers meet the accumulator's ends.
 TEST_F(AneDeviceTest, ColumnsOfALinearHaveScalesOfTheirOwn) {
   for (const float size : {2e-4f, 1.0f, 20000.0f}) {
