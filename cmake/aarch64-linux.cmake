@@ -7,10 +7,11 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 option(ANEDVD_ARM_DYNAMIC "link the Arm programs dynamically" OFF)
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ANEDVD_ARM_DYNAMIC)
 if(ANEDVD_ARM_DYNAMIC)
-  # The C library is the multi-arch one (libc6:arm64), which has no libstdc++ beside it. (qemu 7.2 hangs in the first thread with the one of
-  # the cross compiler's folder.)
-  set(CMAKE_EXE_LINKER_FLAGS_INIT "-static-libstdc++ -static-libgcc")
-  set(CMAKE_SHARED_LINKER_FLAGS_INIT "-static-libstdc++ -static-libgcc")
+  # The C library is the multi-arch one (libc6:arm64, which brings libgcc_s but no libstdc++). qemu 7.2 hangs in the first thread with the one
+  # of the cross compiler's folder. libgcc_s stays shared: an exception that leaves the stand-in's library is unwound by one copy of it, two
+  # would abort on each other's frames.
+  set(CMAKE_EXE_LINKER_FLAGS_INIT -static-libstdc++)
+  set(CMAKE_SHARED_LINKER_FLAGS_INIT -static-libstdc++)
 else()
   set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
 endif()
