@@ -171,6 +171,8 @@ TEST_F(ObjcDriver, LeavesAServiceThatDoesNotAnswer) {
     ASSERT_FALSE(compiled);
     EXPECT_NE(compiled.error().text.find("does not answer"), std::string::npos) << compiled.error().text;
     EXPECT_FALSE(staged->compile()) << "a service that hung is not called again";
+    EXPECT_FALSE(staged->is_compiled());
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 1200ms) << "nor asked anything";
   }
   std::this_thread::sleep_for(2s);  // the call that was left comes back and lets its objects go
 }

@@ -25,12 +25,17 @@ PROGRAM, LIBRARY, MACHINE = (), "", ""
 SERVICE, COMPILER = "com.apple.appleneuralengine", "com.apple.appleneuralengine.compiler"
 
 
-def run(device, tokens=12, faults="", extra=(), folder=None):
-    environment = dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, ANEDVD_STANDIN_FAULTS=faults)
-    if folder:
-        environment["TMPDIR"] = str(folder)
-    command = [*PROGRAM, "run", str(MODEL), "hi there", "--device", device, "--temp", "0", "-n", str(tokens), "--json", *extra]
-    return subprocess.run(command, capture_output=True, env=environment, timeout=300, text=True, check=False)
+def environment_of(faults, folder=None):
+    return dict(os.environ, ANEDVD_ANE_FRAMEWORK=LIBRARY, ANEDVD_STANDIN_FAULTS=faults) | ({"TMPDIR": str(folder)} if folder else {})
+
+
+def command_of(device, extra=()):
+    return [*PROGRAM, "run", str(MODEL), "hi there", "--device", device, "--temp", "0", "-n", "12", "--json", *extra]
+
+
+def run(device, faults="", extra=(), folder=None):
+    environment = environment_of(faults, folder)
+    return subprocess.run(command_of(device, extra), capture_output=True, env=environment, timeout=300, text=True, check=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +112,8 @@ for words in (
 # Rows that are no answer with a counter: the tests that inject them.
 ROWS_OF_TESTS = {
     "no engine, class or selector": ("test_missing_class_is_one_line", "test_machine_without_an_engine_is_one_line"),
+    "loaded, but its attributes say nothing or contradict its shapes": ("test_attributes_of_another_kind_are_one_line",),
+    "no answer for a minute": ("test_service_that_hangs_is_left_alone",),
     "killed while it loads": ("test_killed_run_leaves_nothing_after_the_next_start",),
     "yes, but wrong data": ("test_wrong_data_is_found_by_who_compares",),
 }
@@ -121,6 +128,11 @@ class StandInRuns(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.wanted = json.loads(run("cpu").stdout)["ids"]
+        # Its minute passes beside the other tests.
+        cls.hung_folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.hung_folder.cleanup)
+        cls.hung = subprocess.Popen(command_of("ane"), env=environment_of("compile=stall,600000", cls.hung_folder.name), stdout=subprocess.PIPE)
+        cls.addClassCleanup(cls.hung.kill)
 
     def answer(self, device="ane", **options):
         done = run(device, **options)
@@ -168,6 +180,13 @@ class StandInRuns(unittest.TestCase):
         for tests in ROWS_OF_TESTS.values():
             for test in tests:
                 self.assertTrue(hasattr(self, test), test)
+
+    def test_service_that_hangs_is_left_alone(self):
+        given = json.loads(self.hung.communicate(timeout=300)[0])
+        self.assertEqual(self.hung.returncode, 0)
+        self.assertEqual(given["ids"], self.wanted)
+        self.assertEqual((given["ane"]["programs"], given["ane"]["evaluations"]), (0, 0))
+        self.assertEqual(left_in(self.hung_folder.name), [])
 
     def test_wrong_data_is_found_by_who_compares(self):
         spoiled = "spoil=wrong,1000000"
@@ -219,6 +238,11 @@ class StandInRuns(unittest.TestCase):
         done = run("ane", faults="hide=_ANERequest")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^anedvd: .*_ANERequest.*\n$")
+
+    def test_attributes_of_another_kind_are_one_line(self):
+        done = run("sim", extra=("--sim-faults", "load:no-attributes"))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^anedvd: .*attributes lack it\n$")
 
     def test_machine_without_an_engine_is_one_line(self):
         with unittest.mock.patch.dict(os.environ, ANEDVD_STANDIN_NO_ENGINE="1"):

@@ -98,6 +98,7 @@ std::filesystem::path InMemoryProgram::folder() const {
 }
 
 bool InMemoryProgram::is_compiled() const {
+  if (context_->stalled) return false;  // it would not answer this either
   const auto asked = guarded("compiledModelExists", [&]() -> DriverResult<bool> {
     const Pool pool;
     Id model = model_->model.get();
