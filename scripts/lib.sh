@@ -12,6 +12,7 @@ install=yes  # --no-install sets no
 # needed   build   without it nothing compiles         fetch   `anedvd pull` uses it
 #          speed   quicker builds, never required      test    only scripts/test
 #          page    the tests of the page in a browser, skipped without
+#          terminal those of the chat in a terminal that wraps and pastes, skipped without
 # A dash: not a package there (part of the system, or of no use).
 package_table() {
   cat <<'END'
@@ -37,6 +38,7 @@ python3-venv         -               test    python ensurepip
 clang-format         -               format  program clang-format
 chromium             -               page    program chromium
 chromium-driver      -               page    program chromedriver
+tmux                 tmux            terminal program tmux
 END
 }
 
