@@ -244,7 +244,7 @@ class Browser:
 
     def answered(self) -> int:
         """How many whole answers are kept."""
-        return sum(one["role"] == "assistant" and one["state"] == "complete" for one in self.stored())
+        return sum(one["role"] == "assistant" and one["state"] in ("complete", "length") for one in self.stored())
 
     def answers(self) -> list[str]:
         return self.js("return [...document.querySelectorAll('article.answer > .body')].map(e => e.textContent)")
