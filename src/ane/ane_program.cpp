@@ -13,7 +13,7 @@ namespace {
 // No such minimum is known; surfaces of this size please every report that there is one (docs/ane.md#surface-sizes).
 constexpr int64_t kSmallestSurface = 65536;
 constexpr int64_t kPage = 16384;
-constexpr float kBeyondHalf = 65536;  // what infinity becomes at least when halves are widened without asking
+constexpr float kBeyondHalf = 65536;  // what gather_planes makes of infinity at least
 
 // One size for a group: also where equal sizes are not asked for, they are harmless.
 int64_t surface_bytes(const std::vector<TensorLayout>& group) {

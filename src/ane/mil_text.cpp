@@ -16,11 +16,11 @@ std::string shape_text(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-std::string tensor_type(std::span<const int64_t> shape, std::string_view element = "fp16") {
+}  // namespace
+
+std::string tensor_type(std::span<const int64_t> shape, std::string_view element) {
   return fmt::format("tensor<{}, {}>", element, shape_text(shape));
 }
-
-}  // namespace
 
 std::string_view dialect_name(MilDialect dialect) { return dialect == MilDialect::kTerse ? "terse" : "verbose"; }
 
@@ -81,26 +81,35 @@ std::string MilFunction::weight(std::span<const int64_t> shape, uint64_t offset,
   return raw(type, "const()", "val = " + blob(type, offset));
 }
 
-// Empty parentheses, everything in the brackets: the only spelling of this operation that is known to be read.
 std::string MilFunction::affine_weight(std::span<const int64_t> shape, uint64_t offset, float scale) {
+  return affine_weight(shape, offset, fmt::format("fp16({:a})", scale));
+}
+
+// Empty parentheses, everything in the brackets: the only spelling of this operation that is known to be read.
+std::string MilFunction::affine_weight(std::span<const int64_t> shape, uint64_t offset, const std::string& scale) {
   ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "int8 weights in the verbose dialect");
   return raw(tensor_type(shape), "constexpr_affine_dequantize()",
-             fmt::format("axis = int32(0), quantized_data = {}, scale = fp16({:a}), zero_point = int8(0)",
+             fmt::format("axis = int32(0), quantized_data = {}, scale = {}, zero_point = int8(0)",
                          blob(tensor_type(shape, "int8"), offset), scale));
 }
 
 std::string MilFunction::row_scaled_weight(std::span<const int64_t> shape, uint64_t offset, uint64_t scale_offset) {
-  ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "int8 weights in the verbose dialect");
   const int64_t scales[] = {shape[0], 1, 1, 1};
-  const std::string data = weight(shape, offset, "int8"), scale = weight(scales, scale_offset);
+  return scaled_weight(shape, "int8", offset, scales, scale_offset);
+}
+
+std::string MilFunction::scaled_weight(std::span<const int64_t> shape, std::string_view element, uint64_t offset,
+                                       std::span<const int64_t> scale_shape, uint64_t scale_offset) {
+  ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "scaled weights in the verbose dialect");
+  const std::string data = weight(shape, offset, element), scale = weight(scale_shape, scale_offset);
   return raw(tensor_type(shape), fmt::format("constexpr_blockwise_shift_scale(data = {}, scale = {})", data, scale));
 }
 
-std::string MilFunction::table_weight(std::span<const int64_t> shape, int bits, uint64_t offset,
-                                      uint64_t table_offset) {
+std::string MilFunction::table_weight(std::span<const int64_t> shape, int bits, uint64_t offset, uint64_t table_offset,
+                                      int groups) {
   ANEDVD_CHECK(dialect_ == MilDialect::kTerse, "tables of weights in the verbose dialect");
   // Of the indices' rank and two more.
-  const int64_t entries[] = {1, 1, 1, 1, int64_t(1) << bits, 1};
+  const int64_t entries[] = {groups, 1, 1, 1, int64_t(1) << bits, 1};
   const std::string indices = weight(shape, offset, fmt::format("uint{}", bits)), table = weight(entries, table_offset);
   return raw(tensor_type(shape), fmt::format("constexpr_lut_to_dense(indices = {}, lut = {})", indices, table));
 }

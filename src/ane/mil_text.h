@@ -20,6 +20,9 @@ namespace anedvd {
 enum class MilDialect { kTerse, kVerbose };
 std::string_view dialect_name(MilDialect dialect);
 
+// "tensor<fp16, [96, 64, 1, 1]>"
+std::string tensor_type(std::span<const int64_t> shape, std::string_view element = "fp16");
+
 // An argument and the value's name; several names make a tuple.
 using Argument = std::pair<std::string_view, std::string>;
 
@@ -40,9 +43,15 @@ class MilFunction {
 
   // Dense fp16 weights that the chip expands from fewer bits (docs/ane.md#compressed-weights). The terse dialect only: nobody reports the
   // verbose one with them. Records at the offsets: signed bytes; codes of `bits` bits and fp16 numbers.
+  // `scale` as an operand's text: one number, or a record of one a row. `scale_shape`: of the data's rank, each extent dividing the data's.
+  // `groups`: tables, each of as many rows.
   std::string affine_weight(std::span<const int64_t> shape, uint64_t offset, float scale);
+  std::string affine_weight(std::span<const int64_t> shape, uint64_t offset, const std::string& scale);
+  std::string scaled_weight(std::span<const int64_t> shape, std::string_view element, uint64_t offset,
+                            std::span<const int64_t> scale_shape, uint64_t scale_offset);
   std::string row_scaled_weight(std::span<const int64_t> shape, uint64_t offset, uint64_t scale_offset);
-  std::string table_weight(std::span<const int64_t> shape, int bits, uint64_t offset, uint64_t table_offset);
+  std::string table_weight(std::span<const int64_t> shape, int bits, uint64_t offset, uint64_t table_offset,
+                           int groups = 1);
 
   // type name = call[name = "name", attributes]: any other statement, written as it stands. Returns the name.
   std::string raw(std::string_view type, std::string_view call, std::string_view attributes = {},

@@ -17,7 +17,7 @@ void scatter_planes(const float* source, int64_t stride, int64_t first, int64_t 
 // Zeros in columns [from, to) of all channels.
 void clear_planes(int from, int to, const TensorLayout& layout, std::span<std::byte> surface);
 
-// The way back. Returns false if a number is infinite or none.
+// The way back. Returns false if a number is infinite or none; such numbers come as 65,536 · factor or more, the finite ones as less.
 bool gather_planes(std::span<const std::byte> surface, const TensorLayout& layout, int64_t first, int64_t rows,
                    int columns, std::span<const float> factors, float* target, int64_t stride);
 

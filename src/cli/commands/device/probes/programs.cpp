@@ -194,32 +194,27 @@ Answer symbol_order(const ProbedMachine& machine) {
 
 // Two inputs and two outputs of different sizes, each with a surface of exactly its own size, bound by symbol.
 Answer unequal_surfaces(const ProbedMachine& machine) {
-  MilFunction function(MilDialect::kTerse, 32);
-  const Argument small[] = {{"x", "zz"}}, large[] = {{"x", "aa"}};
-  const std::string out[] = {function.statement("abs", small, 8, "o1"), function.statement("abs", large, 64, "o0")};
-  const std::vector<DeclaredTensor> in = {{"zz", 8, 32}, {"aa", 64, 32}};
+  constexpr int kWidth = 32;
+  const auto with = [&](int small, int large) {
+    MilFunction function(MilDialect::kTerse, kWidth);
+    const Argument of_small[] = {{"x", "zz"}}, of_large[] = {{"x", "aa"}};
+    const std::string out[] = {function.statement("abs", of_small, small, "o1"),
+                               function.statement("abs", of_large, large, "o0")};
+    const std::vector<DeclaredTensor> in = {{"zz", small, kWidth}, {"aa", large, kWidth}};
+    const size_t of_one = size_t(small) * kWidth, of_other = size_t(large) * kWidth;
+    return answer(machine.driver, {function.program(in, out),
+                                   {},
+                                   in,
+                                   {{"o1", small, kWidth}, {"o0", large, kWidth}},
+                                   {Plane(of_one, -3.0f), Plane(of_other, -5.0f)},
+                                   {Plane(of_one, 3.0f), Plane(of_other, 5.0f)},
+                                   0,
+                                   SmallProgram::kExactSurfaces});
+  };
   ProbeJson json = {{"ok", true}};
-  json["exact"] = answer(machine.driver, {function.program(in, out),
-                                          {},
-                                          in,
-                                          {{"o1", 8, 32}, {"o0", 64, 32}},
-                                          {Plane(8 * 32, -3.0f), Plane(64 * 32, -5.0f)},
-                                          {Plane(8 * 32, 3.0f), Plane(64 * 32, 5.0f)},
-                                          0,
-                                          SmallProgram::kExactSurfaces});
-  // The same with surfaces that are large enough for everyone who believes in a minimum.
-  MilFunction again(MilDialect::kTerse, 32);
-  const std::string out_large[] = {again.statement("abs", small, 1024, "o1"),
-                                   again.statement("abs", large, 2048, "o0")};
-  const std::vector<DeclaredTensor> in_large = {{"zz", 1024, 32}, {"aa", 2048, 32}};
-  json["large"] = answer(machine.driver, {again.program(in_large, out_large),
-                                          {},
-                                          in_large,
-                                          {{"o1", 1024, 32}, {"o0", 2048, 32}},
-                                          {Plane(1024 * 32, -3.0f), Plane(2048 * 32, -5.0f)},
-                                          {Plane(1024 * 32, 3.0f), Plane(2048 * 32, 5.0f)},
-                                          0,
-                                          SmallProgram::kExactSurfaces});
+  json["exact"] = with(8, 64);
+  // Surfaces that are large enough for everyone who believes in a minimum.
+  json["large"] = with(1024, 2048);
   json["ok"] = is_yes(json["exact"]);
   return json;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRows = 96, kCols = 64, kWidth = 64;
 constexpr size_t kCount = size_t(kRows) * kCols;
-constexpr int64_t kShape[] = {kRows, kCols, 1, 1};
+constexpr int64_t kShape[] = {kRows, kCols, 1, 1}, kRowScales[] = {kRows, 1, 1, 1};
 
 // Whole numbers in [0, 2^bits), the same every time.
 std::vector<int> random_codes(int bits, uint32_t seed) {
@@ -61,12 +61,6 @@ ProbeJson ask(Driver& driver, const std::vector<BlobRecordData>& records, const 
                          {product(dense, x, kRows, kCols, kWidth)}});
 }
 
-std::string tensor_of(std::string_view element, std::initializer_list<int64_t> shape) {
-  std::string text = fmt::format("tensor<{}, [", element);
-  for (const int64_t extent : shape) text += fmt::format("{}{}", text.back() == '[' ? "" : ", ", extent);
-  return text + "]>";
-}
-
 std::vector<int> signed_codes(uint32_t seed) {
   std::vector<int> codes = random_codes(8, seed);
   for (int& code : codes) code -= 128;
@@ -85,12 +79,6 @@ std::vector<float> scaled(const std::vector<int>& codes, const std::function<flo
   return dense;
 }
 
-std::string affine(MilFunction& function, uint64_t offset, const std::string& scale) {
-  return function.raw(tensor_of("fp16", {kRows, kCols, 1, 1}), "constexpr_affine_dequantize()",
-                      fmt::format("axis = int32(0), quantized_data = {}, scale = {}, zero_point = int8(0)",
-                                  function.blob(tensor_of("int8", {kRows, kCols, 1, 1}), offset), scale));
-}
-
 }  // namespace
 
 Answer affine_weights(const ProbedMachine& machine) {
@@ -100,14 +88,16 @@ Answer affine_weights(const ProbedMachine& machine) {
   ProbeJson json = {{"ok", true}};
   json["ops"]["constexpr_affine_dequantize"] =
       ask(machine.driver, {data}, scaled(codes, [](size_t) { return 0x1p-9f; }),
-          [](MilFunction& f, const auto& at) { return affine(f, at[0], "fp16(0x1p-9)"); });
+          [](MilFunction& f, const auto& at) { return f.affine_weight(kShape, at[0], 0x1p-9f); });
   json["variants"]["a scale a row"] =
       ask(machine.driver, {data, halves_record(scales)}, scaled(codes, [&](size_t i) { return scales[i / kCols]; }),
-          [](MilFunction& f, const auto& at) { return affine(f, at[0], f.blob(tensor_of("fp16", {kRows}), at[1])); });
+          [](MilFunction& f, const auto& at) {
+            return f.affine_weight(kShape, at[0], f.blob(tensor_type({kShape, 1}), at[1]));
+          });
   // What one project wrote by mistake: the record says fp16, of half as many elements.
   json["variants"]["record of type fp16"] =
       ask(machine.driver, {{BlobType::kFp16, kCount / 2, data.bytes}}, scaled(codes, [](size_t) { return 0x1p-9f; }),
-          [](MilFunction& f, const auto& at) { return affine(f, at[0], "fp16(0x1p-9)"); });
+          [](MilFunction& f, const auto& at) { return f.affine_weight(kShape, at[0], 0x1p-9f); });
   json["ok"] = is_yes(json["ops"]["constexpr_affine_dequantize"]);
   return json;
 }
@@ -126,9 +116,7 @@ Answer row_weights(const ProbedMachine& machine) {
   json["blocks"] = ask(machine.driver, {data, halves_record(blocks)},
                        scaled(codes, [&](size_t i) { return blocks[i / kBlock]; }), [](MilFunction& f, const auto& at) {
                          const int64_t shape[] = {kRows, kCols / int64_t(kBlock), 1, 1};
-                         const std::string d = f.weight(kShape, at[0], "int8"), s = f.weight(shape, at[1]);
-                         return f.raw(tensor_of("fp16", {kRows, kCols, 1, 1}),
-                                      fmt::format("constexpr_blockwise_shift_scale(data = {}, scale = {})", d, s));
+                         return f.scaled_weight(kShape, "int8", at[0], shape, at[1]);
                        });
   json["ok"] = is_yes(json["ops"]["constexpr_blockwise_shift_scale"]);
   return json;
@@ -156,12 +144,7 @@ Answer table_weights(const ProbedMachine& machine) {
   std::vector<float> dense;
   for (size_t i = 0; i < kCount; ++i) dense.push_back(tables[i / (kCount / kGroups) * 16 + size_t(codes[i])]);
   json["groups"] = ask(machine.driver, {{BlobType::kUint4, kCount, packed(codes, 4)}, halves_record(tables)}, dense,
-                       [](MilFunction& f, const auto& at) {
-                         const int64_t shape[] = {kGroups, 1, 1, 1, 16, 1};
-                         const std::string i = f.weight(kShape, at[0], "uint4"), l = f.weight(shape, at[1]);
-                         return f.raw(tensor_of("fp16", {kRows, kCols, 1, 1}),
-                                      fmt::format("constexpr_lut_to_dense(indices = {}, lut = {})", i, l));
-                       });
+                       [](MilFunction& f, const auto& at) { return f.table_weight(kShape, 4, at[0], at[1], kGroups); });
   json["ops"]["constexpr_lut_to_dense"] = is_yes(json["bits"]["4"]) ? json["bits"]["4"] : json["bits"]["8"];
   json["ok"] = is_yes(json["bits"]["4"]) && is_yes(json["bits"]["6"]);
   return json;
@@ -175,14 +158,13 @@ Answer sparse_weights(const ProbedMachine& machine) {
     if (mask[i] != 0) values.push_back(dense[i]);
   }
   ProbeJson json = {{"ok", true}};
-  json["ops"]["constexpr_sparse_to_dense"] =
-      ask(machine.driver, {{BlobType::kUint1, kCount, packed(mask, 1)}, halves_record(values)}, dense,
-          [&](MilFunction& f, const auto& at) {
-            const int64_t shape[] = {int64_t(values.size())};
-            const std::string m = f.weight(kShape, at[0], "uint1"), n = f.weight(shape, at[1]);
-            return f.raw(tensor_of("fp16", {kRows, kCols, 1, 1}),
-                         fmt::format("constexpr_sparse_to_dense(nonzero_data = {}, mask = {})", n, m));
-          });
+  json["ops"]["constexpr_sparse_to_dense"] = ask(
+      machine.driver, {{BlobType::kUint1, kCount, packed(mask, 1)}, halves_record(values)}, dense,
+      [&](MilFunction& f, const auto& at) {
+        const int64_t shape[] = {int64_t(values.size())};
+        const std::string m = f.weight(kShape, at[0], "uint1"), n = f.weight(shape, at[1]);
+        return f.raw(tensor_type(kShape), fmt::format("constexpr_sparse_to_dense(nonzero_data = {}, mask = {})", n, m));
+      });
   json["ok"] = is_yes(json["ops"]["constexpr_sparse_to_dense"]);
   return json;
 }
@@ -232,22 +214,14 @@ Answer other_weights(const ProbedMachine& machine) {
         machine.driver, {fp8}, ones, [&](MilFunction& f, const auto& at) { return f.weight(kShape, at[0], element); });
     json["fp8"][fmt::format("scaled {}", element)] =
         ask(machine.driver, {fp8, halves_record(std::vector<float>(kRows, 1.0f))}, ones,
-            [&](MilFunction& f, const auto& at) {
-              const int64_t shape[] = {kRows, 1, 1, 1};
-              const std::string d = f.weight(kShape, at[0], element), s = f.weight(shape, at[1]);
-              return f.raw(tensor_of("fp16", {kRows, kCols, 1, 1}),
-                           fmt::format("constexpr_blockwise_shift_scale(data = {}, scale = {})", d, s));
-            });
+            [&](MilFunction& f, const auto& at) { return f.scaled_weight(kShape, element, at[0], kRowScales, at[1]); });
   }
   auto codes = random_codes(4, 7);
   const auto bytes = packed(codes, 4);
   for (int& code : codes) code = code >= 8 ? code - 16 : code;
   json["int4"] = ask(machine.driver, {{BlobType::kInt4, kCount, bytes}, halves_record(scales)},
                      scaled(codes, [&](size_t i) { return scales[i / kCols]; }), [](MilFunction& f, const auto& at) {
-                       const int64_t shape[] = {kRows, 1, 1, 1};
-                       const std::string d = f.weight(kShape, at[0], "int4"), s = f.weight(shape, at[1]);
-                       return f.raw(tensor_of("fp16", {kRows, kCols, 1, 1}),
-                                    fmt::format("constexpr_blockwise_shift_scale(data = {}, scale = {})", d, s));
+                       return f.scaled_weight(kShape, "int4", at[0], kRowScales, at[1]);
                      });
   // 0x3f80 is one.
   std::vector<std::byte> bf16;
@@ -265,7 +239,8 @@ Answer int8_activations(const ProbedMachine& machine) {
   const BlobRecordData data{BlobType::kInt8, kCount, packed(codes, 8)};
   const auto build = [&](int width, const std::vector<uint64_t>& at) {
     MilFunction function(MilDialect::kTerse, width);
-    const auto type = [&](const char* element) { return tensor_of(element, {1, kCols, 1, width}); };
+    const int64_t shape[] = {1, kCols, 1, width};
+    const auto type = [&](const char* element) { return tensor_type(shape, element); };
     const std::string scale = function.half(kScale);
     const std::string q = function.raw(type("int8"), fmt::format("quantize(input = i00, scale = {}, output_dtype = {})",
                                                                  scale, function.string("int8")));
