@@ -1,9 +1,9 @@
 // Builds the tokenizer that a GGUF file's `tokenizer.ggml.*` keys describe.
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/words.h"
 #include "text/byte_bpe_tokenizer.h"
@@ -46,8 +46,7 @@ SpecialIds read_ids(const ConfigView& config, bool adds_bos_by_default, Vocabula
 // GGUF has no keys for the white space that belongs to special tokens. Phi-3's tokenizer.json gives all its marks the white space after
 // them, save three.
 void add_phi3_traits(const ConfigView& config, const Vocabulary& vocabulary, SpecialIds& ids) {
-  std::string name(config.string("general.name").value_or(""));
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lower_ascii(config.string("general.name").value_or(""));
   if (name.find("phi-3") == std::string::npos && name.find("phi3") == std::string::npos) return;
   for (Token token = 0; token < vocabulary.size(); ++token) {
     const PieceType type = vocabulary.type(token);

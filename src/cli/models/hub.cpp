@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
@@ -20,12 +21,6 @@ std::string endpoint(const Environment& env) {
   std::string address = env("HF_ENDPOINT");
   while (address.ends_with('/')) address.pop_back();
   return address.empty() ? "https://huggingface.co" : address;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(uint8_t(c)));
-  return out;
 }
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -65,7 +60,7 @@ Result<CachedModel> keep(const Transfer& transfer, const std::filesystem::path& 
 }  // namespace
 
 std::string model_name_of(std::string_view file) {
-  std::string name = lower(last_part(file));
+  std::string name = lower_ascii(last_part(file));
   if (name.ends_with(".gguf")) name.resize(name.size() - 5);
   return name;
 }
@@ -112,7 +107,7 @@ Result<HubFile> choose_hub_file(const std::vector<HubFile>& files, std::string_v
   if (files.size() == 1) return whole(files[0]);
   for (const char* type : {"q4_k_m", "q8_0"}) {
     for (const HubFile& file : files)
-      if (lower(file.path).find(type) != std::string::npos && !is_split(file.path)) return file;
+      if (lower_ascii(file.path).find(type) != std::string::npos && !is_split(file.path)) return file;
   }
   return fail(ErrorCode::kNotFound, "has several files; add one of them after a colon: {}", names);
 }

@@ -6,16 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.h"
 #include "base/json.h"
 
 namespace anedvd {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(uint8_t(c)));
-  return out;
-}
 
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -68,7 +63,7 @@ bool attribute(std::string_view tag, std::string_view wanted, std::string& value
     skip([&](char c) { return !is_space(c); });
     const size_t start = at;
     skip([&](char c) { return is_space(c) || c == '='; });
-    const std::string name = lower(tag.substr(start, at - start));
+    const std::string name = lower_ascii(tag.substr(start, at - start));
     skip([&](char c) { return !is_space(c); });
     std::string_view content;
     if (at < tag.size() && tag[at] == '=') {
@@ -103,7 +98,7 @@ std::vector<IndexFile> parse_html(std::string_view page, std::string base) {
     if (end == std::string_view::npos) break;
     const std::string_view tag = rest.substr(0, end);
     at += 1 + end;
-    const std::string kind = lower(tag.substr(0, tag.find_first_of(" \t\r\n/")));
+    const std::string kind = lower_ascii(tag.substr(0, tag.find_first_of(" \t\r\n/")));
     std::string link;
     if ((kind != "a" && kind != "base") || !attribute(tag, "href", link)) continue;
     if (kind == "base") {
@@ -113,7 +108,7 @@ std::vector<IndexFile> parse_html(std::string_view page, std::string base) {
     IndexFile file;
     const size_t hash = std::min(link.find('#'), link.size());
     if (const std::string fragment = link.substr(hash); fragment.starts_with("#sha256="))
-      file.sha256 = lower(fragment.substr(8, fragment.find('&') - 8));
+      file.sha256 = lower_ascii(fragment.substr(8, fragment.find('&') - 8));
     if (!is_sha256(file.sha256)) file.sha256.clear();
     file.url = absolute_url(base, link.substr(0, hash));
     file.name = name_of(file.url);
@@ -137,7 +132,7 @@ Result<std::vector<IndexFile>> parse_json_page(std::string_view page, std::strin
     if (entry.contains("size") && entry["size"].is_number_unsigned()) file.bytes = entry["size"].get<uint64_t>();
     if (entry.contains("hashes") && entry["hashes"].is_object() && entry["hashes"].contains("sha256") &&
         entry["hashes"]["sha256"].is_string()) {
-      file.sha256 = lower(entry["hashes"]["sha256"].get<std::string>());
+      file.sha256 = lower_ascii(entry["hashes"]["sha256"].get<std::string>());
     }
     if (!is_sha256(file.sha256)) file.sha256.clear();
     if (entry.contains("yanked")) file.is_yanked = !entry["yanked"].is_boolean() || entry["yanked"].get<bool>();
