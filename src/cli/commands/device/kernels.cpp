@@ -8,6 +8,7 @@
 
 #include "base/words.h"
 #include "cli/commands/all.h"
+#include "cli/commands/device/middle.h"
 #include "cli/commands/device/side_by_side.h"
 #include "cli/commands/run_session.h"
 #include "cli/devices.h"
@@ -53,8 +54,7 @@ Result<Timing> time_program(AneProgram& program, const Plan& plan, const AneOpti
     timing.is_simulated = program.simulated_nanoseconds() > 0;
     times.push_back(timing.is_simulated ? double(program.simulated_nanoseconds()) / 1e6 : real);
   }
-  std::nth_element(times.begin(), times.begin() + ptrdiff_t(times.size() / 2), times.end());
-  timing.milliseconds = times[times.size() / 2];
+  timing.milliseconds = middle_of(std::move(times));
   return timing;
 }
 

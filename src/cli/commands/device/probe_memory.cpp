@@ -1,11 +1,12 @@
 #include "cli/commands/device/probe_memory.h"
 
 #include <cctype>
-#include <fstream>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
+#include "base/partial_file.h"
 #include "base/words.h"
 
 namespace anedvd {
@@ -53,14 +54,15 @@ void ProbeMemory::keep(std::string_view id, const Json& result) { results_[std::
 Result<> ProbeMemory::save() const {
   Json json = {{"machine", machine_}, {"version", version_}, {"probes", Json::array()}};
   for (const auto& [id, result] : results_) json["probes"].push_back(Json::parse(result, nullptr, false));
-  std::error_code error;
-  std::filesystem::create_directories(file_.parent_path(), error);
-  const std::filesystem::path part = file_.string() + ".part";
-  std::ofstream out(part, std::ios::binary);
-  out << json.dump(1) << "\n";
-  out.close();
-  if (out) std::filesystem::rename(part, file_, error);
-  if (!out || error)
+  const std::string text = json.dump(1) + "\n";
+  const auto write = [&]() -> Result<> {
+    ANEDVD_TRY(PartialFile out, PartialFile::create(file_));
+    ANEDVD_TRY_VOID(out.write(std::as_bytes(std::span(text))));
+    return out.publish(false);
+  };
+  std::error_code ignored;  // a missing folder is told by the file
+  std::filesystem::create_directories(file_.parent_path(), ignored);
+  if (!write())
     return fail(ErrorCode::kIo, "{}: cannot be written; what was found is not remembered", visible(file_.string()));
   return {};
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/machine/processor.h"
+#include "cli/commands/device/middle.h"
 #include "cli/devices.h"
 #include "cli/option_groups.h"
 #include "cpu/cpu_host_ops.h"
@@ -67,8 +68,7 @@ Result<Trial> try_linear(const Args& args, const TrialShape& shape) {
     times.push_back(double(trial.is_simulated ? simulated : after.device_nanoseconds - before.device_nanoseconds) /
                     1e3);
   }
-  std::nth_element(times.begin(), times.begin() + ptrdiff_t(times.size() / 2), times.end());
-  trial.microseconds = times[times.size() / 2];
+  trial.microseconds = middle_of(std::move(times));
   const auto embedding = floats_of(random, 0), weight = floats_of(random, 1);
   std::vector<float> wanted(static_cast<size_t>(shape.rows));
   for (int c = 0; c < shape.columns; ++c) {

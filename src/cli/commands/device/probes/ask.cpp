@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/half.h"
+#include "cli/commands/device/middle.h"
 #include "cli/commands/device/side_by_side.h"
 
 namespace anedvd {
@@ -68,8 +69,7 @@ Result<double> run_time(SmallProgram& program, const std::vector<Plane>& inputs,
     ANEDVD_TRY_VOID(told("run", program.run_patiently(inputs)));
     times.push_back(program.microseconds());
   }
-  std::nth_element(times.begin(), times.begin() + ptrdiff_t(times.size() / 2), times.end());
-  return times[times.size() / 2];
+  return middle_of(std::move(times));
 }
 
 Result<double> conv_time(Driver& driver, int size, int repetitions, uint64_t host_nanoseconds) {
@@ -83,8 +83,7 @@ Result<double> conv_time(Driver& driver, int size, int repetitions, uint64_t hos
     ANEDVD_TRY(const double time, run_time(*program, {x}, 1));
     times.push_back(time);
   }
-  std::nth_element(times.begin(), times.begin() + ptrdiff_t(times.size() / 2), times.end());
-  return times[times.size() / 2];
+  return middle_of(std::move(times));
 }
 
 bool is_yes(const ProbeJson& value) { return value.is_boolean() && value.get<bool>(); }
