@@ -282,12 +282,18 @@ TEST_F(AneDeviceTest, TriesTheOtherDialectOnce) {
   EXPECT_EQ(both.counters().compiles, 8);
 }
 
-TEST_F(AneDeviceTest, AnOverflowOnTheChipIsComputedOnTheHost) {
+// A linear on numbers that no half holds.
+PlanFixture overflowing_plan() {
   PlanFixture fixture;
   const ValueId x = fixture.embed(16, 64);
   fixture.plan.logits = fixture.linear(fixture.one(OpKind::kScale, x, 20000), 32);
   fixture.plan.vocab = 32;
   fixture.plan.cache.push_back({1, 16});
+  return fixture;
+}
+
+TEST_F(AneDeviceTest, AnOverflowOnTheChipIsComputedOnTheHost) {
+  PlanFixture fixture = overflowing_plan();
   AneOptions options;
   options.scale = false;
   Both both(fixture, options, profile_with(""));
@@ -299,11 +305,7 @@ TEST_F(AneDeviceTest, AnOverflowOnTheChipIsComputedOnTheHost) {
 
 // Only the column that overflowed is: what is beside it does not notice.
 TEST_F(AneDeviceTest, AnOverflowChangesNoOtherColumn) {
-  PlanFixture fixture;
-  const ValueId x = fixture.embed(16, 64);
-  fixture.plan.logits = fixture.linear(fixture.one(OpKind::kScale, x, 20000), 32);
-  fixture.plan.vocab = 32;
-  fixture.plan.cache.push_back({1, 16});
+  PlanFixture fixture = overflowing_plan();
   std::vector<float> table = fixture.tensor(fixture.plan.ops[0].weight);
   for (size_t i = 0; i < table.size(); ++i) table[i] *= i / 64 == 3 ? 1 : 1e-3f;  // only token 3 is too large
   fixture.replace(fixture.plan.weights[size_t(fixture.plan.ops[0].weight)].tensor, table);

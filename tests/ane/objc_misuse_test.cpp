@@ -48,13 +48,16 @@ class ObjcMisuse : public test::StandIn {
                     "inMemoryModelWithDescriptor:", descriptor(copied_data("program(1.3)"), weights));
   }
 
-  // A model whose files lie where they should; they go with `staged`.
-  Id laid_out(std::unique_ptr<Driver>& driver, std::unique_ptr<StagedProgram>& staged) {
-    driver = open();
+  // Calls use(model, staged) with a model whose files lie where they should.
+  template <class Use>
+  void with_files(Use&& use) {
+    const auto driver = open();
     const std::string text = test::two_sided_program(1, 1);
-    staged = *driver->stage(text, WeightFile(), DictionaryContent::kDigest);
-    return send<Id>(class_named("_ANEInMemoryModel"),
-                    "inMemoryModelWithDescriptor:", descriptor(copied_data(text), nothing()));
+    const auto staged = *driver->stage(text, WeightFile(), DictionaryContent::kDigest);
+    const Pool pool;
+    use(send<Id>(class_named("_ANEInMemoryModel"),
+                 "inMemoryModelWithDescriptor:", descriptor(copied_data(text), nothing())),
+        *staged);
   }
   static void bring(Id model) {
     NSError* error = nullptr;
@@ -258,31 +261,21 @@ TEST_F(ObjcMisuseDeathTest, AModelThatIsFreedWhileLoaded) {
 }
 
 TEST_F(ObjcMisuseDeathTest, AModelThatIsLoadedTwice) {
-  EXPECT_DEATH(
-      {
-        std::unique_ptr<Driver> driver;
-        std::unique_ptr<StagedProgram> staged;
-        const Pool pool;
-        Id model = laid_out(driver, staged);
-        bring(model);
-        bring(model);
-      },
-      "loaded twice");
+  const auto twice = [](Id model, auto&) {
+    bring(model);
+    bring(model);
+  };
+  EXPECT_DEATH(with_files(twice), "loaded twice");
 }
 
 TEST_F(ObjcMisuseDeathTest, ALockedSurfaceInARequest) {
-  EXPECT_DEATH(
-      {
-        std::unique_ptr<Driver> driver;
-        std::unique_ptr<StagedProgram> staged;
-        const Pool pool;
-        Id model = laid_out(driver, staged);
-        bring(model);
-        IOSurface* it = surface();
-        runtime().surface_lock(it, 0, nullptr);
-        evaluate(model, request(array(std::vector<Id>{wrapped(it)}), array(std::vector<Id>{number(0)})));
-      },
-      "locked surface: evaluate");
+  const auto locked = [](Id model, auto&) {
+    bring(model);
+    IOSurface* it = surface();
+    runtime().surface_lock(it, 0, nullptr);
+    evaluate(model, request(array(std::vector<Id>{wrapped(it)}), array(std::vector<Id>{number(0)})));
+  };
+  EXPECT_DEATH(with_files(locked), "locked surface: evaluate");
 }
 
 TEST_F(ObjcMisuseDeathTest, ASurfaceThatIsFreedWhileLocked) {
@@ -297,30 +290,20 @@ TEST_F(ObjcMisuseDeathTest, ASurfaceThatIsFreedWhileLocked) {
 }
 
 TEST_F(ObjcMisuseDeathTest, ASymbolThatIsNone) {
-  EXPECT_DEATH(
-      {
-        std::unique_ptr<Driver> driver;
-        std::unique_ptr<StagedProgram> staged;
-        const Pool pool;
-        Id model = laid_out(driver, staged);
-        bring(model);
-        evaluate(model, request(array(std::vector<Id>{wrapped(surface())}), array(std::vector<Id>{number(2)})));
-      },
-      "wrong index: input index 2");
+  const auto misbound = [](Id model, auto&) {
+    bring(model);
+    evaluate(model, request(array(std::vector<Id>{wrapped(surface())}), array(std::vector<Id>{number(2)})));
+  };
+  EXPECT_DEATH(with_files(misbound), "wrong index: input index 2");
 }
 
 TEST_F(ObjcMisuseDeathTest, AFolderThatOthersMayRead) {
-  EXPECT_DEATH(
-      {
-        std::unique_ptr<Driver> driver;
-        std::unique_ptr<StagedProgram> staged;
-        const Pool pool;
-        Id model = laid_out(driver, staged);
-        std::filesystem::permissions(staged->folder(), std::filesystem::perms::others_read,
-                                     std::filesystem::perm_options::add);
-        bring(model);
-      },
-      "open folder");
+  const auto opened = [](Id model, const StagedProgram& staged) {
+    std::filesystem::permissions(staged.folder(), std::filesystem::perms::others_read,
+                                 std::filesystem::perm_options::add);
+    bring(model);
+  };
+  EXPECT_DEATH(with_files(opened), "open folder");
 }
 
 TEST_F(ObjcMisuseDeathTest, WeightsOfAnotherName) {

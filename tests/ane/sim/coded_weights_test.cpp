@@ -9,17 +9,8 @@ namespace {
 DriverResult<> compile_coded(const Profile& profile, const std::string& body, const std::string& opset = "ios18") {
   Service service(profile);
   ProgramFolder folder;
-  auto writer = *WeightFileWriter::create(folder.path(), 4);
-  const auto put = [&](BlobType type, uint64_t elements, size_t bytes) {
-    (void)writer.begin(type, elements);
-    (void)writer.append(std::vector<std::byte>(bytes));
-  };
-  put(BlobType::kInt8, 16, 16);  // at 64
-  put(BlobType::kFp16, 4, 8);    // at 192
-  put(BlobType::kUint4, 16, 8);  // at 320
-  put(BlobType::kFp16, 16, 32);  // at 448
-  auto file = *writer.finish();
-  (void)file.move_to(folder.path() / "weights" / "w.bin");
+  folder.records({filled(BlobType::kInt8, 16, 16), filled(BlobType::kFp16, 4, 8),      // at 64 and 192
+                  filled(BlobType::kUint4, 16, 8), filled(BlobType::kFp16, 16, 32)});  // at 320 and 448
   std::string mil = program(tensor(4, 8) + " x",
                             kConvConstants + body +
                                 statement(tensor(4, 8), "y",
@@ -107,11 +98,7 @@ TEST(Cost, CountsCodesAsTheyAreStored) {
     constexpr int n = 1024;
     Service service(profile);
     ProgramFolder folder;
-    auto writer = *WeightFileWriter::create(folder.path(), 1);
-    (void)writer.begin(coded ? BlobType::kInt8 : BlobType::kFp16, n * n);
-    (void)writer.append(std::vector<std::byte>(size_t(n) * n * (coded ? 1 : 2)));
-    auto file = *writer.finish();
-    (void)file.move_to(folder.path() / "weights" / "w.bin");
+    folder.records({filled(coded ? BlobType::kInt8 : BlobType::kFp16, n * n, size_t(n) * n * (coded ? 1 : 2))});
     const std::string shape = fmt::format("[{0}, {0}, 1, 1]>", n);
     const std::string weight =
         coded ? "    tensor<fp16, " + shape +

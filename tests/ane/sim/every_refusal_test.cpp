@@ -21,16 +21,9 @@ std::string refusal_of_text(const std::string& mil) {
   profile.takes_literals = true;  // operands without statements of their own
   Service service(profile);
   ProgramFolder folder;
-  const std::tuple<BlobType, uint64_t, size_t> records[] = {{BlobType::kInt8, 16, 16}, {BlobType::kFp16, 4, 8},
-                                                            {BlobType::kUint4, 16, 8}, {BlobType::kFp16, 16, 32},
-                                                            {BlobType::kFp16, 32, 64}, {BlobType::kUint1, 16, 2}};
-  auto writer = *WeightFileWriter::create(folder.path(), uint32_t(std::size(records)));
-  for (const auto& [type, elements, bytes] : records) {
-    (void)writer.begin(type, elements);
-    (void)writer.append(std::vector<std::byte>(bytes, std::byte(type == BlobType::kUint1 ? 0xff : 0)));
-  }
-  auto file = *writer.finish();
-  (void)file.move_to(folder.path() / "weights" / "w.bin");
+  folder.records({filled(BlobType::kInt8, 16, 16), filled(BlobType::kFp16, 4, 8), filled(BlobType::kUint4, 16, 8),
+                  filled(BlobType::kFp16, 16, 32), filled(BlobType::kFp16, 32, 64),
+                  filled(BlobType::kUint1, 16, 2, 0xff)});
   folder.text(mil);
   const auto done = compile(service, folder);
   return done ? "" : done.error().text;

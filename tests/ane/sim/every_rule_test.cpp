@@ -47,16 +47,8 @@ std::string compiled_chain(const Profile& profile, int count, int files = 1) {
 std::string compiled_codes(const Profile& profile, const std::string& body) {
   Service service(profile);
   ProgramFolder folder;
-  const std::tuple<BlobType, uint64_t, size_t> records[] = {{BlobType::kInt4, 16, 8},  {BlobType::kInt8, 16, 16},
-                                                            {BlobType::kUint4, 16, 8}, {BlobType::kFp16, 4, 8},
-                                                            {BlobType::kFp16, 16, 32}, {BlobType::kFp16, 32, 64}};
-  auto writer = *WeightFileWriter::create(folder.path(), uint32_t(std::size(records)));
-  for (const auto& [type, elements, bytes] : records) {
-    (void)writer.begin(type, elements);
-    (void)writer.append(std::vector<std::byte>(bytes));
-  }
-  auto file = *writer.finish();
-  (void)file.move_to(folder.path() / "weights" / "w.bin");
+  folder.records({filled(BlobType::kInt4, 16, 8), filled(BlobType::kInt8, 16, 16), filled(BlobType::kUint4, 16, 8),
+                  filled(BlobType::kFp16, 4, 8), filled(BlobType::kFp16, 16, 32), filled(BlobType::kFp16, 32, 64)});
   folder.text(program(kX,
                       kConvConstants + body +
                           statement(kT, "y",

@@ -7,6 +7,7 @@
 
 #include "ane/mil_text.h"
 #include "ane/sim/service.h"
+#include "ane/small_program.h"
 #include "ane/weight_blob.h"
 #include "base/half.h"
 
@@ -28,19 +29,29 @@ class ProgramFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Records of fp16 weights in a file; returns their offsets.
-  std::vector<uint64_t> weights(const std::vector<std::vector<float>>& records, const std::string& name = "w.bin") {
+  // A file of these records; returns their offsets.
+  std::vector<uint64_t> records(const std::vector<BlobRecordData>& records, const std::string& name = "w.bin") {
     auto writer = *WeightFileWriter::create(path_, uint32_t(records.size()));
     std::vector<uint64_t> offsets;
-    for (const auto& record : records) {
-      std::vector<uint16_t> halves(record.size());
-      (void)to_weight_halves(record, halves);
-      offsets.push_back(*writer.begin(BlobType::kFp16, halves.size()));
-      (void)writer.append(std::as_bytes(std::span(halves)));
+    for (const BlobRecordData& record : records) {
+      offsets.push_back(*writer.begin(record.type, record.elements));
+      (void)writer.append(record.bytes);
     }
     files_.push_back(*writer.finish());
     (void)files_.back().move_to(path_ / "weights" / name);
     return offsets;
+  }
+
+  // The same of fp16 weights.
+  std::vector<uint64_t> weights(const std::vector<std::vector<float>>& matrices, const std::string& name = "w.bin") {
+    std::vector<BlobRecordData> data;
+    for (const auto& matrix : matrices) {
+      std::vector<uint16_t> halves(matrix.size());
+      (void)to_weight_halves(matrix, halves);
+      const auto bytes = std::as_bytes(std::span(halves));
+      data.push_back({BlobType::kFp16, halves.size(), {bytes.begin(), bytes.end()}});
+    }
+    return records(data, name);
   }
 
   void text(std::string_view mil) { std::ofstream(path_ / "model.mil", std::ios::binary) << mil; }
@@ -50,6 +61,11 @@ class ProgramFolder {
   std::filesystem::path path_;
   std::vector<WeightFile> files_;
 };
+
+// So many elements in so many bytes, all of which are `fill`.
+inline BlobRecordData filled(BlobType type, uint64_t elements, size_t bytes, int fill = 0) {
+  return {type, elements, std::vector<std::byte>(bytes, std::byte(fill))};
+}
 
 // A terse program around these statements: inputs and outputs as MIL writes them.
 inline std::string program(const std::string& inputs, const std::string& body, const std::string& outputs) {
