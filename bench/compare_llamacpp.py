@@ -83,12 +83,12 @@ def pairs(args, first, second):
 
 def speed_cell(args, model, threads, cell):
     name, prompt, generated, depth = cell
-    best = []  # of the peer: its speed and its flash-attention setting; both settings are tried in the first round
+    flashes = [0, 1]  # the peer's flash-attention settings: both in the first round, the better one from then on
 
     def peer():
-        tried = [(theirs(args, model, threads, prompt, generated, depth, flash), flash) for flash in ((0, 1) if not best else (best[0][1],))]
-        best[:] = best or [max(tried)]
-        return max(tried)[0]
+        speed, flash = max((theirs(args, model, threads, prompt, generated, depth, flash), flash) for flash in flashes)
+        flashes[:] = [flash]
+        return speed
 
     return rated(name, *pairs(args, lambda: ours(args, model, threads, prompt, generated, depth), peer))
 

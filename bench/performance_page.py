@@ -31,8 +31,9 @@ def share(value):
 
 def table(found):
     """A table for each number of threads: a row a cell, a column a file."""
-    lines = [f"{found['processor']}, {found['cores']} cores, {found['date']}. **Ratio**, then anedvd : llama.cpp, the best of each side. Answers and prompts in tok/s; "
-             "of time and memory less is better. Limits: reading and multiplying in the same minutes, and the share that the answer and the prompt of 512 reach."]
+    rounds = found["rounds"] if found["rounds"] == found["least_rounds"] else f"{found['least_rounds']} to {found['rounds']}"
+    lines = [f"{found['processor']}, {found['cores']} cores, {found['date']}, rounds a cell: {rounds}. **Ratio**, then anedvd : llama.cpp, the best of each side. Answers and prompts in tok/s; "
+             "of time and memory less is better; blank: not measured. Limits: reading and multiplying in the same minutes, and the share that the answer and the prompt of 512 reach."]
     for threads in sorted({row["threads"] for row in found["rows"]}, reverse=True):
         rows = [row for row in found["rows"] if row["threads"] == threads]
         models = list(dict.fromkeys(row["model"] for row in rows))
@@ -50,7 +51,8 @@ def merged(paths):
     """The rows of several runs; a later file's row takes the place of an earlier one's."""
     runs = [json.loads(Path(path).read_text(encoding="utf-8")) for path in paths]
     rows = {(row["model"], row["threads"], row["cell"]): row for run in runs for row in run["rows"]}
-    return {**runs[-1], "rows": list(rows.values())}
+    rounds = [run["rounds"] for run in runs]
+    return {**runs[-1], "rounds": max(rounds), "least_rounds": min(rounds), "rows": list(rows.values())}
 
 
 def drawing(found):

@@ -8,25 +8,16 @@ be left: the scheduler gives the counting process half of one core.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
-import subprocess
-import sys
+
+from compare_llamacpp import ours
 
 
 def count_on(core):
     os.sched_setaffinity(0, {core})
     while True:
         pass
-
-
-def speed(anedvd, model, threads, prompt, generated):
-    command = [anedvd, "bench", "--model", model, "--prompt-tokens", prompt, "--gen-tokens", generated, "--reps", 2, "--threads", threads, "--json", "--quiet"]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{command}: {done.stderr[-500:]}")
-    return max(json.loads(done.stdout)["tg_tok_s_all" if generated else "pp_tok_s_all"])
 
 
 def main():
@@ -40,10 +31,10 @@ def main():
     for name, prompt, generated in (("answer", 0, args.tokens), ("prompt", 2 * args.tokens, 0)):
         alone, stolen = [], []
         for _ in range(args.rounds):
-            alone.append(speed(args.anedvd, args.model, args.threads, prompt, generated))
+            alone.append(ours(args, args.model, args.threads, prompt, generated, 0))
             thief = multiprocessing.Process(target=count_on, args=(os.cpu_count() - 1,), daemon=True)
             thief.start()
-            stolen.append(speed(args.anedvd, args.model, args.threads, prompt, generated))
+            stolen.append(ours(args, args.model, args.threads, prompt, generated, 0))
             thief.kill()
             thief.join()
         print(f"{name}: {max(alone):,.0f} tok/s alone, {max(stolen):,.0f} with a core stolen: {max(stolen) / max(alone):.2f} of the speed "
