@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace anedvd {
 
 // The median; of an even number the upper one. `values` is not empty.
 inline double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + ptrdiff_t(values.size() / 2);
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
