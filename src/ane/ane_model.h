@@ -19,6 +19,7 @@ class AneModel : public Executable {
   Result<> run(std::span<const Slice> slices) override { return executable_->run(slices); }
   std::span<const float> logits(int i) const override { return executable_->logits(i); }
   void record(Trace* trace) override { executable_->record(trace); }
+  void limit_threads(int threads) override { host_->limit_threads(threads); }
 
   AneExecutable& executable() { return *executable_; }
   const AneExecutable& executable() const { return *executable_; }

@@ -48,7 +48,7 @@ class CpuExecutable : public Executable {
   Result<> run(std::span<const Slice> slices) override {
     take(slices);
     const TraceSpan span(trace_, 0, "step", "step", int(state_.columns.size()));
-    pool_.run([this](int thread) { step(thread); });
+    pool_.run_on_free_cores([this](int thread) { step(thread); });
     const int wanted = int(state_.wanted.size());
     const Mode tail{wanted, wanted <= kRedundantColumns, true};
     if (wanted > 0 && head_input_ >= 0) hidden_ = row_of(state_, tail, head_input_, 0, 0);
@@ -70,6 +70,7 @@ class CpuExecutable : public Executable {
     trace_ = trace;
   }
   int trace_threads() const override { return pool_.threads(); }
+  void limit_threads(int threads) override { pool_.limit(threads); }
 
  private:
   // For traces: what a phase does and the first of its weights.
@@ -158,7 +159,7 @@ class CpuExecutable : public Executable {
         // Attention appends with the same split of columns and has its own barrier.
         if (!mode.narrow && !before_attention) wait(thread, mode.columns);
       } else if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
-        traced("linear", [&] { run_linear(state_, mode, *linear, thread); });
+        traced("linear", [&] { run_linear(state_, mode, *linear, thread, threads); });
         wait(thread, mode.columns);
       } else if (const auto* conv = std::get_if<ConvPhase>(&phase)) {
         traced("convolution", [&] { run_conv(state_, mode, plan_.ops[size_t(conv->op)], thread, threads); });

@@ -47,9 +47,11 @@ class CpuHostOps : public HostOps {
 
   Result<> run(std::span<const int> ops, const HostStep& step, std::span<float* const> values) override {
     take(step, values);
-    pool_.run([&](int thread) { work(ops, thread); });
+    pool_.run_on_free_cores([&](int thread) { work(ops, thread); });
     return {};
   }
+
+  void limit_threads(int threads) override { pool_.limit(threads); }
 
  private:
   // A step as the phase that runs it; a linear is alone in its phase.
@@ -100,7 +102,7 @@ class CpuHostOps : public HostOps {
       if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
         quantise(mode, linear->input, thread);
         pool_.barrier();
-        run_linear(state_, mode, *linear, thread);
+        run_linear(state_, mode, *linear, thread, pool_.threads());
       } else if (std::holds_alternative<AttentionPhase>(phase)) {
         attend(mode, op, thread);
       } else if (std::holds_alternative<ConvPhase>(phase)) {

@@ -145,20 +145,20 @@ void ExpertMatrix::pack(int panel, std::byte* out) const {
 }
 
 Result<ExpertWeights> ExpertWeights::load(const Plan& plan, const PlanMoe& moe, const TensorFinder& find, bool exact,
-                                          int threads) {
+                                          int shares) {
   ExpertWeights weights;
   ANEDVD_TRY(weights.gate_, find_matrices(plan, moe.gate, find, exact));
   ANEDVD_TRY(weights.up_, find_matrices(plan, moe.up, find, exact));
   ANEDVD_TRY(weights.down_, find_matrices(plan, moe.down, find, exact));
   const int inner = panels_of(weights.gate_[0].ref.rows), outer = panels_of(weights.down_[0].ref.rows);
   const size_t experts = weights.gate_.size();
-  for (int thread = 0; thread < threads; ++thread) {
+  for (int i = 0; i < shares; ++i) {
     Share share;
     // Whole blocks of 32: a thread quantises its part of the inner activations by itself.
-    const auto [first, last] = share_of((inner + 1) / 2, thread, threads);
+    const auto [first, last] = share_of((inner + 1) / 2, i, shares);
     share.first = 2 * first;
     share.count = std::min(2 * last, inner) - share.first;
-    const auto [first_down, last_down] = share_of(outer, thread, threads);
+    const auto [first_down, last_down] = share_of(outer, i, shares);
     share.first_down = first_down;
     share.count_down = last_down - first_down;
     int64_t bytes = 0;
@@ -180,8 +180,8 @@ uint64_t ExpertWeights::packed_bytes() const {
   return bytes;
 }
 
-std::byte* ExpertWeights::inner(int expert, int thread) {
-  Share& share = shares_[size_t(thread)];
+std::byte* ExpertWeights::inner(int expert, int number) {
+  Share& share = shares_[size_t(number)];
   std::byte* base = share.arena.data() + share.offset[size_t(expert)];
   if (share.is_inner_packed[size_t(expert)] != 0) return base;
   share.is_inner_packed[size_t(expert)] = 1;
@@ -197,19 +197,19 @@ std::byte* ExpertWeights::inner(int expert, int thread) {
   return base;
 }
 
-ExpertPanels ExpertWeights::gate(int expert, int thread) {
-  const Share& share = shares_[size_t(thread)];
-  return {&gate_[size_t(expert)], share.first, share.count, inner(expert, thread), inner_stride(expert)};
+ExpertPanels ExpertWeights::gate(int expert, int number) {
+  const Share& share = shares_[size_t(number)];
+  return {&gate_[size_t(expert)], share.first, share.count, inner(expert, number), inner_stride(expert)};
 }
 
-ExpertPanels ExpertWeights::up(int expert, int thread) {
-  const Share& share = shares_[size_t(thread)];
-  const std::byte* base = inner(expert, thread) + gate_[size_t(expert)].panel_bytes();
+ExpertPanels ExpertWeights::up(int expert, int number) {
+  const Share& share = shares_[size_t(number)];
+  const std::byte* base = inner(expert, number) + gate_[size_t(expert)].panel_bytes();
   return {&up_[size_t(expert)], share.first, share.count, base, inner_stride(expert)};
 }
 
-ExpertPanels ExpertWeights::down(int expert, int thread) {
-  Share& share = shares_[size_t(thread)];
+ExpertPanels ExpertWeights::down(int expert, int number) {
+  Share& share = shares_[size_t(number)];
   const ExpertMatrix& down = down_[size_t(expert)];
   std::byte* base = share.arena.data() + share.offset[size_t(expert)] + share.count * inner_stride(expert);
   if (down.format && share.is_down_packed[size_t(expert)] == 0) {

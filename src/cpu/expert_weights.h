@@ -1,6 +1,6 @@
 // Weights of the experts of one layer, packed when they are first chosen.
 //
-// Each thread owns the same panels of every expert and packs them for itself, so nobody waits or asks another. Experts that are never chosen cost
+// Each thread of a step takes a share, the same panels of every expert, and packs them for itself, so nobody waits or asks another. Experts that are never chosen cost
 // address space only: their pages in the file are not read either.
 #pragma once
 
@@ -34,7 +34,7 @@ struct ExpertMatrix {
   friend Result<ExpertMatrix> find_matrix(const WeightRef& ref, const TensorFinder& find, bool exact);
 };
 
-// A thread's panels of one expert's matrix; base is null when rows are read from the file.
+// A share's panels of one expert's matrix; base is null when rows are read from the file.
 struct ExpertPanels {
   const ExpertMatrix* matrix = nullptr;
   int first = 0, count = 0;
@@ -44,14 +44,15 @@ struct ExpertPanels {
 
 class ExpertWeights {
  public:
-  // Finds and checks every expert's tensors. Errors name the tensor.
+  // Finds and checks every expert's tensors; `shares`: one for each thread that there may be. Errors name the tensor.
   static Result<ExpertWeights> load(const Plan& plan, const PlanMoe& moe, const TensorFinder& find, bool exact,
-                                    int threads);
+                                    int shares);
+  int shares() const { return int(shares_.size()); }
 
-  // The thread's panels of gate and up (the same ones, in blocks of 32 outputs) and of down. Packs them at the first call. By their thread only.
-  ExpertPanels gate(int expert, int thread);
-  ExpertPanels up(int expert, int thread);
-  ExpertPanels down(int expert, int thread);
+  // Panels of share `number` of gate and up (the same ones, in blocks of 32 outputs) and of down. Packs them at the first call. By one thread of a step only.
+  ExpertPanels gate(int expert, int number);
+  ExpertPanels up(int expert, int number);
+  ExpertPanels down(int expert, int number);
 
   uint64_t packed_bytes() const;  // of all experts, chosen or not
 
@@ -67,10 +68,10 @@ class ExpertWeights {
   int64_t inner_stride(int expert) const {
     return gate_[size_t(expert)].panel_bytes() + up_[size_t(expert)].panel_bytes();
   }
-  std::byte* inner(int expert, int thread);
+  std::byte* inner(int expert, int number);
 
   std::vector<ExpertMatrix> gate_, up_, down_;  // by expert
-  std::vector<Share> shares_;                   // by thread
+  std::vector<Share> shares_;                   // by number
 };
 
 }  // namespace anedvd

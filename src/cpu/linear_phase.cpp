@@ -8,7 +8,7 @@ namespace {
 
 class LinearRunner {
  public:
-  LinearRunner(StepState& state, const Mode& mode, const LinearPhase& phase, int thread)
+  LinearRunner(StepState& state, const Mode& mode, const LinearPhase& phase, int thread, int threads)
       : state_(state),
         mode_(mode),
         phase_(phase),
@@ -16,22 +16,26 @@ class LinearRunner {
         input_(mode.narrow         ? state.own[size_t(thread)].input
                : phase.reads_inner ? state.shared.inner
                                    : state.shared.input),
-        dim_(state.plan->values[size_t(phase.input)].dim) {}
+        dim_(state.plan->values[size_t(phase.input)].dim),
+        share_(state.weights.panels_of(phase, thread, threads)) {}
 
   void run() {
     if (phase_.gated) {
       run_gated();
       return;
     }
+    int begin = 0;  // the linear's first panel among those of the phase
     for (size_t i = 0; i < phase_.linears.size(); ++i) {
       const LinearWeights& linear = state_.weights.linear(phase_.linears[i]);
-      const PanelRange& range = linear.ranges[size_t(thread_)];
-      if (range.count == 0) continue;
       const ValueId value = phase_.outputs[i];
-      float* out = row_of(state_, mode_, value, thread_, 0);
       const int64_t stride = row_stride(state_, value);
-      compute(linear, range, 0, range.count, out + int64_t(range.first) * kLanes, stride);
-      finish(linear, range.first, range.count, out + int64_t(range.first) * kLanes, stride);
+      const int first = share_.first - begin, last = share_.second - begin;
+      for_each_piece(linear, first, last, [&](const PanelRange& range, int p, int count) {
+        float* out = row_of(state_, mode_, value, thread_, 0) + int64_t(range.first + p) * kLanes;
+        compute(linear, range, p, count, out, stride);
+        finish(linear, range.first + p, count, out, stride);
+      });
+      begin += linear.panels;
     }
   }
 
@@ -39,7 +43,6 @@ class LinearRunner {
   void run_gated() {
     const LinearWeights& gate = state_.weights.linear(phase_.linears[0]);
     const LinearWeights& up = state_.weights.linear(phase_.linears[1]);
-    const PanelRange& range = gate.ranges[size_t(thread_)];
     const bool quantises = phase_.quantises && !mode_.narrow;
     ThreadScratch& scratch = state_.scratch[size_t(thread_)];
     const int64_t stride = kGatePanels * kLanes;
@@ -47,8 +50,7 @@ class LinearRunner {
     float* up_out = gate_out + stride * state_.shared.columns;
     float* out = row_of(state_, mode_, phase_.outputs[0], thread_, 0);
     const int64_t out_stride = row_stride(state_, phase_.outputs[0]);
-    for (int p = 0; p < range.count; p += kGatePanels) {
-      const int count = std::min(kGatePanels, range.count - p);
+    const auto compute_group = [&](const PanelRange& range, int p, int count) {
       // The other threads have read these lines: to have them back takes as long as the panels do.
       if (!quantises)
         for (int c = 0; c < mode_.columns; ++c)
@@ -56,7 +58,7 @@ class LinearRunner {
             prefetch_for_write(out + c * out_stride + int64_t(range.first + p + i) * kLanes);
       compute(gate, range, p, count, gate_out, stride);
       add_bias(gate, range.first + p, count, gate_out, stride);
-      compute(up, up.ranges[size_t(thread_)], p, count, up_out, stride);
+      compute(up, up.ranges[size_t(&range - gate.ranges.data())], p, count, up_out, stride);
       add_bias(up, range.first + p, count, up_out, stride);
       for (int c = 0; c < mode_.columns; ++c) {
         float* g = gate_out + c * stride;
@@ -73,7 +75,14 @@ class LinearRunner {
           state_.kernels->mul(g, up_out + c * stride, count * kLanes, out + c * out_stride + first);
         }
       }
-    }
+    };
+    for_each_piece(gate, share_.first, share_.second, [&](const PanelRange& range, int p, int count) {
+      for (const int end = p + count; p < end;) {
+        const int panels = std::min(kGatePanels - p % kGatePanels, end - p);  // a group's panels lie side by side
+        compute_group(range, p, panels);
+        p += panels;
+      }
+    });
   }
 
   // One block of a gate's output: kGatePanels panels, for the ranges of such a phase are whole blocks.
@@ -145,12 +154,13 @@ class LinearRunner {
   const int thread_;
   const QuantisedRows& input_;
   const int dim_;
+  const std::pair<int, int> share_;  // this thread's panels
 };
 
 }  // namespace
 
-void run_linear(StepState& state, const Mode& mode, const LinearPhase& phase, int thread) {
-  LinearRunner(state, mode, phase, thread).run();
+void run_linear(StepState& state, const Mode& mode, const LinearPhase& phase, int thread, int threads) {
+  LinearRunner(state, mode, phase, thread, threads).run();
 }
 
 }  // namespace anedvd

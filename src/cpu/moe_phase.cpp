@@ -2,8 +2,8 @@
 //
 //   route (threads share the columns) | gate, up, activation (threads share the inner outputs) | down, weighted sum (threads share the outputs)
 //
-// Columns that chose an expert are put side by side and go through its weights as one batch. Every thread works on its own slice of every chosen
-// expert, so the work is even whatever was chosen. A column's sum runs over its experts in the order of their numbers: neither neighbours nor threads
+// Columns that chose an expert are put side by side and go through its weights as one batch. Every thread works on its own share of every chosen
+// expert, so the work is even whatever was chosen; a step that has fewer threads than there are shares gives some of them several. A column's sum runs over its experts in the order of their numbers: neither neighbours nor threads
 // change its bits.
 #include <algorithm>
 #include <cstring>
@@ -56,12 +56,12 @@ class MoeRunner {
     for (int i = 0; i < pairs; ++i) own_.pairs[size_t(own_.next[size_t(shared_.chosen[size_t(i)])]++)] = i;
   }
 
-  // act(gate) ⊙ up of every pair, this thread's outputs, and their int8 form.
-  void compute_inner() {
+  // act(gate) ⊙ up of every pair, a share of the outputs, and their int8 form.
+  void compute_inner(int share) {
     for (int expert = 0; expert < moe_.experts; ++expert) {
       const int count = pairs_of(expert);
       if (count == 0) continue;
-      const ExpertPanels gate = weights_.gate(expert, thread_), up = weights_.up(expert, thread_);
+      const ExpertPanels gate = weights_.gate(expert, share), up = weights_.up(expert, share);
       const Batch batch = gather(expert, *gate.matrix, *up.matrix);
       own_.gate.resize(std::max(own_.gate.size(), size_t(count) * kInnerPanels * kLanes));
       own_.up.resize(own_.gate.size());
@@ -74,9 +74,9 @@ class MoeRunner {
     }
   }
 
-  // Σ weight · (down · inner + bias), this thread's outputs.
-  void compute_outer() {
-    const ExpertPanels any = weights_.down(first_chosen(), thread_);
+  // Σ weight · (down · inner + bias), a share of the outputs.
+  void compute_outer(int share) {
+    const ExpertPanels any = weights_.down(first_chosen(), share);
     if (any.count == 0) return;
     const int64_t begin = int64_t(any.first) * kLanes;
     const int floats = any.count * kLanes;
@@ -86,7 +86,7 @@ class MoeRunner {
       const int count = pairs_of(expert);
       if (count == 0) continue;
       own_.outer.resize(std::max(own_.outer.size(), size_t(count) * size_t(floats)));
-      const ExpertPanels down = weights_.down(expert, thread_);
+      const ExpertPanels down = weights_.down(expert, share);
       compute(down, 0, down.count, inner_batch(expert), own_.outer.data(), floats);
       for (int i = 0; i < count; ++i) {
         const int pair = own_.pairs[size_t(own_.first[size_t(expert)] + i)];
@@ -299,12 +299,13 @@ void MoeBuffers::reserve(const Plan& plan, int columns) {
 
 void run_moe(StepState& state, const Mode& mode, const Op& op, int thread, SpinPool& pool) {
   MoeRunner runner(state, mode, op, thread);
-  runner.route(pool.threads());
+  const int threads = pool.threads(), shares = state.experts[size_t(op.spec)].shares();
+  runner.route(threads);
   pool.barrier();
   runner.list_pairs();
-  runner.compute_inner();
+  for (int share = thread; share < shares; share += threads) runner.compute_inner(share);
   pool.barrier();
-  runner.compute_outer();
+  for (int share = thread; share < shares; share += threads) runner.compute_outer(share);
 }
 
 }  // namespace anedvd

@@ -141,7 +141,7 @@ inline float* row_of(StepState& state, const Mode& mode, ValueId value, int thre
 
 // One thread's part of each kind of phase.
 void run_columns(StepState& state, const Mode& mode, const ColumnPhase& phase, int thread, int threads);
-void run_linear(StepState& state, const Mode& mode, const LinearPhase& phase, int thread);
+void run_linear(StepState& state, const Mode& mode, const LinearPhase& phase, int thread, int threads);
 // Waits at pool.barrier() itself between appending and attending when columns are many.
 void run_attention(StepState& state, const Mode& mode, const Op& op, int thread, SpinPool& pool);
 void run_conv(StepState& state, const Mode& mode, const Op& op, int thread, int threads);

@@ -101,20 +101,24 @@ Result<> Weights::find_all(const Plan& plan, const TensorFinder& find, bool exac
   return {};
 }
 
+std::pair<int, int> Weights::panels_of(const LinearPhase& phase, int thread, int threads) const {
+  int total = 0;
+  for (int op : phase.linears) total += linears_[size_t(op)].panels;
+  if (phase.gated) total /= 2;
+  // A phase that quantises its output is shared out in whole blocks.
+  const int unit = phase.quantises ? kBlock / kLanes : 1;
+  const auto [first, last] = share_of(total / unit, thread, threads);
+  return {first * unit, last * unit};
+}
+
 // Gives every thread its panels and their place in its arena, phase by phase. The panels of a phase's linears are one row of work, so that a small
 // matrix (k, v) does not leave threads idle; a gate's panels are followed by the same panels of up, group by group, as they are read.
 void Weights::place(std::span<const Phase> phases, int threads, std::vector<int64_t>& arena_bytes) {
   for (const Phase& phase : phases) {
     const auto* linear_phase = std::get_if<LinearPhase>(&phase);
     if (linear_phase == nullptr) continue;
-    int total = 0;
-    for (int op : linear_phase->linears) total += linears_[size_t(op)].panels;
-    if (linear_phase->gated) total /= 2;
-    // A phase that quantises its output is shared out in whole blocks.
-    const int unit = linear_phase->quantises ? kBlock / kLanes : 1;
     for (int thread = 0; thread < threads; ++thread) {
-      const auto [first_unit, last_unit] = share_of(total / unit, thread, threads);
-      const int first = first_unit * unit, last = last_unit * unit;
+      const auto [first, last] = panels_of(*linear_phase, thread, threads);
       int begin = 0;  // the linear's first panel in the row of work
       int64_t group_bytes = 0;
       for (int op : linear_phase->linears) {

@@ -3,6 +3,7 @@
 // Each thread streams one contiguous range of memory for a whole token, so the prefetch runs over the borders of matrices by itself.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -41,6 +42,16 @@ struct LinearWeights {
   std::vector<PanelRange> ranges;    // one a thread
 };
 
+// Calls work(range, p, count) for the pieces that hold panels first … last − 1 of a linear: panels p … p + count − 1 of the range. A step that has fewer
+// threads than the linear has ranges reads across their borders.
+template <class Work>
+void for_each_piece(const LinearWeights& linear, int first, int last, Work&& work) {
+  for (const PanelRange& range : linear.ranges) {
+    const int begin = std::max(first, range.first), end = std::min(last, range.first + range.count);
+    if (begin < end) work(range, begin - range.first, end - begin);
+  }
+}
+
 // The stored tensor of a weight, its shape checked. kNotFound / kBadFile name it.
 Result<const TensorView*> find_tensor(const WeightRef& ref, const TensorFinder& find);
 
@@ -53,6 +64,9 @@ class Weights {
   // Packs the linears of these phases, each thread of the pool what it will read. Callable again with others. kNoMemory; kNumeric for numbers
   // that the type asked for at load cannot hold.
   Result<> pack(std::span<const Phase> phases, SpinPool& pool);
+
+  // The panels of thread `thread` of `threads` in a phase: [first, last) of those of its linears one after the other; of a gate and its up, of one.
+  std::pair<int, int> panels_of(const LinearPhase& phase, int thread, int threads) const;
 
   const LinearWeights& linear(int op) const { return linears_[size_t(op)]; }      // op: index of a kLinear
   const float* vector(WeightId id) const { return vectors_[size_t(id)].data(); }  // a norm's weight, as floats

@@ -43,6 +43,9 @@ class HostOps {
   //                between dim and column_floats(dim) of them with anything.
   // kAttention also appends its keys and values to the slices' caches, all columns before any is attended.
   virtual Result<> run(std::span<const int> ops, const HostStep& step, std::span<float* const> values) = 0;
+
+  // At most so many of its threads work from the next run on; the results stay the same, bit for bit.
+  virtual void limit_threads(int threads) = 0;
 };
 
 }  // namespace anedvd

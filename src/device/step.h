@@ -48,6 +48,9 @@ class Executable {
   // From the next run on, what each thread does goes into `trace`, which has `trace_threads` threads; null: no longer.
   virtual void record(Trace* /*trace*/) {}
   virtual int trace_threads() const { return 1; }
+
+  // At most so many of its threads work from the next run on; the results stay the same, bit for bit.
+  virtual void limit_threads(int /*threads*/) {}
 };
 
 }  // namespace anedvd

@@ -30,6 +30,8 @@ class ScalarHostOps : public HostOps {
     return {};
   }
 
+  void limit_threads(int /*threads*/) override {}
+
  private:
   void run_one(const Op& op, const HostStep& step, std::span<float* const> values) {
     if (op.kind == OpKind::kAttention) {

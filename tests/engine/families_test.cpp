@@ -166,6 +166,27 @@ TEST_P(Families, LogitsDoNotDependOnChunkOrThreads) {
   }
 }
 
+// Threads come and go with the cores that are free. A prompt in pieces, then token by token, each with another number of them.
+TEST_P(Families, LogitsDoNotDependOnThreadsThatComeAndGo) {
+  const std::vector<Token> tokens = read_golden(GetParam().family).prompts.back();
+  for (const bool exact : {false, true}) {
+    const auto reference = all_logits(*load({.threads = 1, .chunk = 64, .exact = exact}), tokens);
+    const auto runtime = load({.threads = 3, .chunk = 64, .exact = exact});
+    const auto sequence = runtime->new_sequence();
+    std::vector<float> got;
+    const auto keep = [&](int, std::span<const float> row) { got.insert(got.end(), row.begin(), row.end()); };
+    int limit = 1;
+    for (size_t at = 0; at < tokens.size(); limit = limit % 3 + 1) {
+      const size_t count = std::min<size_t>(tokens.size() - at, at < tokens.size() / 2 ? 11 : 1);
+      runtime->executable().limit_threads(limit);
+      ASSERT_TRUE(runtime->append_all_logits(*sequence, std::span(tokens).subspan(at, count), keep));
+      at += count;
+    }
+    ASSERT_EQ(reference.size(), got.size());
+    EXPECT_EQ(std::memcmp(reference.data(), got.data(), got.size() * sizeof(float)), 0) << (exact ? "exact" : "normal");
+  }
+}
+
 // Only the last logits are wanted: the other columns are dropped behind the last step that writes to the cache.
 TEST_P(Families, TheLastLogitsAreTheSameWhenOthersAreNotWantedAndAfterTruncation) {
   const Golden golden = read_golden(GetParam().family);

@@ -1,6 +1,9 @@
 #include "base/machine/spin_pool.h"
 
+#include <algorithm>
 #include <chrono>
+
+#include <time.h>
 
 namespace anedvd {
 namespace {
@@ -13,6 +16,15 @@ inline void relax() {
 #endif
 }
 
+int64_t nanoseconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// How long this thread has slept in wait_for_change().
+thread_local int64_t slept = 0;
+
 // Waits until `word` differs from `old`: spins, then yields, then sleeps. The counts are turns of the loop: about 20 µs and 1 ms.
 void wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
   for (int turn = 0; turn < 1000; ++turn) {
@@ -23,38 +35,66 @@ void wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
     if (word.load(std::memory_order_acquire) != old) return;
     std::this_thread::yield();
   }
+  const int64_t start = nanoseconds(CLOCK_MONOTONIC);
   while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
+  slept += nanoseconds(CLOCK_MONOTONIC) - start;
 }
+
+// This thread's time on a core or asleep by its own will.
+int64_t accounted() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID) + slept; }
 
 }  // namespace
 
-SpinPool::SpinPool(int threads) : threads_(threads) {
+SpinPool::SpinPool(int threads) : threads_(threads), budget_(threads), seats_(size_t(threads)) {
   for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
 }
 
 SpinPool::~SpinPool() {
   stop_.store(true, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  for (Seat& seat : seats_) {
+    seat.jobs.fetch_add(1, std::memory_order_release);
+    seat.jobs.notify_one();
+  }
 }
 
-void SpinPool::run_raw(RawJob job, void* context) {
-  if (threads_ == 1) {
+void SpinPool::run_raw(RawJob job, void* context, int threads) {
+  threads_ = threads;
+  job_ = job;
+  context_ = context;
+  for (int thread = 1; thread < threads; ++thread) {
+    std::atomic<uint32_t>& jobs = seats_[size_t(thread)].jobs;
+    jobs.fetch_add(1, std::memory_order_release);
+    jobs.notify_one();
+  }
+  job(context, 0);
+  barrier();
+  threads_ = int(seats_.size());
+}
+
+void SpinPool::run_raw_on_free_cores(RawJob job, void* context) {
+  if (seats_.size() == 1) {
     job(context, 0);
     return;
   }
-  job_ = job;
-  context_ = context;
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
-  job(context, 0);
-  barrier();
+  const int threads = budget_.threads();
+  const int64_t start = nanoseconds(CLOCK_MONOTONIC);
+  auto measured = [&](int thread) {
+    const int64_t before = accounted();
+    job(context, thread);
+    // From the start of the job, not of its part: a thread that was woken may have waited for a core before its first line.
+    seats_[size_t(thread)].lost = nanoseconds(CLOCK_MONOTONIC) - start - (accounted() - before);
+  };
+  run_raw(raw<decltype(measured)>(), &measured, threads);
+  const int64_t end = nanoseconds(CLOCK_MONOTONIC);
+  int64_t lost = 0;
+  for (int thread = 0; thread < threads; ++thread) lost = std::max(lost, seats_[size_t(thread)].lost);
+  budget_.report(end, end - start, lost);
 }
 
 void SpinPool::work(int thread) {
   uint32_t seen = 0;
   for (;;) {
-    wait_for_change(generation_, seen);
+    wait_for_change(seats_[size_t(thread)].jobs, seen);
     ++seen;
     if (stop_.load(std::memory_order_relaxed)) return;
     job_(context_, thread);
@@ -63,9 +103,11 @@ void SpinPool::work(int thread) {
 }
 
 void SpinPool::barrier() {
-  if (threads_ == 1) return;
+  // Read beforehand: once all have arrived the next job may begin, with another number.
+  const int last = threads_ - 1;
+  if (last == 0) return;
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) == threads_ - 1) {
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) == last) {
     arrived_.store(0, std::memory_order_relaxed);
     phase_.store(phase + 1, std::memory_order_release);
     phase_.notify_all();
