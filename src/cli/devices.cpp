@@ -125,8 +125,17 @@ bool has_simulated_tables(const Args& args, std::string_view device) {
 Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise, SimNumerics numerics) {
   DeviceChoice choice;
   choice.name = args.text("--device").value_or("auto");
-  if (choice.name == "auto") choice.name = has_framework() ? "ane" : otherwise;
+  const bool is_auto = choice.name == "auto";
+  const std::string route = args.text("--ane-route").value_or("inmem");
+  if (is_auto) choice.name = has_framework() ? "ane" : otherwise;
   ANEDVD_TRY(const AneOptions options, ane_options_of(args));
+  // A system that changed its framework, or a Mac that hides it, is no reason not to answer.
+  if (is_auto && choice.name == "ane" && otherwise == "cpu") {
+    if (const auto tried = open_route(route); !tried) {
+      choice.name = otherwise;
+      choice.why_not_ane = tried.error().message;
+    }
+  }
   if (choice.name == "sim") {
     ANEDVD_TRY(sim::Profile profile, sim_profile_of(args));
     if (numerics != SimNumerics::kAsAsked) profile.numerics.table_activations = false;
@@ -143,9 +152,8 @@ Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise,
     if (!has_framework())
       return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use --device cpu",
                   this_machine().system);
-    const std::string route = args.text("--ane-route").value_or("inmem");
     AneOptions placed = options;
-    placed.measure = args.text("--device").value_or("auto") == "auto";
+    placed.measure = is_auto;
     if (const auto cache = ModelCache::find(); placed.measure && cache) {
       placed.times_file = cache->probes() / "times.txt";
       const auto kernels = select_kernels();

@@ -27,6 +27,7 @@ struct Profile;
 struct DeviceChoice {
   std::string name;         // "cpu", "sim", "ane"
   DeviceCompiler compiler;  // empty: the engine's own, the CPU
+  std::string why_not_ane;  // what made "auto" the CPU on a machine that may have a Neural Engine; else empty
 };
 
 // What the simulator leaves out of a chip's numerics, so that its share of an error can be told.

@@ -311,6 +311,15 @@ class Check07Errors(unittest.TestCase):
             self.skipTest("another sentence on a Mac")
         self.says(("run", TINY, "hi", "--device", "ane"), 1, r"--device ane: this machine has no Neural Engine \(.*\); use --device cpu")
         self.assertEqual(run("run", TINY, "hi", "-n", "2", "--device", "cpu").returncode, 0)
+        # A machine that may have one but whose framework is not what it was: asked for by name it is an error, else the CPU answers and says why.
+        gone = {"ANEDVD_ANE_FRAMEWORK": "/nowhere/framework"}
+        done = run("run", TINY, "hi", "-n", "2", "--device", "ane", env=gone)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, rb"\Aanedvd: .*/nowhere/framework: cannot be opened.*\n\Z")
+        done = run("run", TINY, "hi", "-n", "2", "--temp", "0", env=gone)
+        self.assertEqual((done.returncode, done.stdout), (0, run("run", TINY, "hi", "-n", "2", "--temp", "0").stdout))
+        self.assertRegex(done.stderr, rb"\A(anedvd: )?the CPU answers: the Neural Engine cannot be used: /nowhere/framework: cannot be opened.*\n")
+        self.assertEqual(run("run", TINY, "hi", "-n", "2", "--quiet", env=gone).stderr, b"")
 
     def test_07_error_11_bad_value_and_unknown_flag(self):
         self.says(("run", "hi", "--temp", "warm"), 2, r"--temp warm: not a number; 0 to 2, for example --temp 0\.7")
