@@ -6,6 +6,8 @@
 #include <fstream>
 #include <map>
 
+#include <unistd.h>
+
 #include "ane/e5/runtime.h"
 #include "ane/sim/mil_syntax.h"
 #include "base/sha256.h"
