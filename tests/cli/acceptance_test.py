@@ -311,15 +311,16 @@ class Check07Errors(unittest.TestCase):
             self.skipTest("another sentence on a Mac")
         self.says(("run", TINY, "hi", "--device", "ane"), 1, r"--device ane: this machine has no Neural Engine \(.*\); use --device cpu")
         self.assertEqual(run("run", TINY, "hi", "-n", "2", "--device", "cpu").returncode, 0)
-        # A machine that may have one but whose framework is not what it was: asked for by name it is an error, else the CPU answers and says why.
+        # A machine that may have one but whose framework is not what it was: asked for by name it is an error, else the CPU answers.
         gone = {"ANEDVD_ANE_FRAMEWORK": "/nowhere/framework"}
         done = run("run", TINY, "hi", "-n", "2", "--device", "ane", env=gone)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, rb"\Aanedvd: .*/nowhere/framework: cannot be opened.*\n\Z")
         done = run("run", TINY, "hi", "-n", "2", "--temp", "0", env=gone)
         self.assertEqual((done.returncode, done.stdout), (0, run("run", TINY, "hi", "-n", "2", "--temp", "0").stdout))
-        self.assertRegex(done.stderr, rb"\A(anedvd: )?the CPU answers: the Neural Engine cannot be used: /nowhere/framework: cannot be opened.*\n")
-        self.assertEqual(run("run", TINY, "hi", "-n", "2", "--quiet", env=gone).stderr, b"")
+        self.assertNotIn(b"Neural", done.stderr)
+        done = run("run", TINY, "hi", "-n", "2", "--verbose", env=gone)
+        self.assertRegex(done.stderr, rb"(?m)^the CPU answers: the Neural Engine cannot be used: /nowhere/framework: cannot be opened.*$")
 
     def test_07_error_11_bad_value_and_unknown_flag(self):
         self.says(("run", "hi", "--temp", "warm"), 2, r"--temp warm: not a number; 0 to 2, for example --temp 0\.7")
@@ -470,10 +471,13 @@ class Check20BenchNumbers(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for device, kinds in (("cpu", {"step", "columns", "linear", "attention", "wait"}), ("sim", {"step", "program", "host"})):
                 file = os.path.join(folder, device + " trace.json")
-                done = run("bench", TINY, "--device", device, "--prompt-tokens", "32", "--gen-tokens", "8", "--reps", "1", "--threads", "2", "--trace", file)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                with open(file, encoding="utf-8") as stream:
-                    events = [event for event in json.load(stream)["traceEvents"] if event["ph"] == "X"]
+                for _ in range(5):  # where other processes hold the cores, a step takes one thread
+                    done = run("bench", TINY, "--device", device, "--prompt-tokens", "32", "--gen-tokens", "8", "--reps", "1", "--threads", "2", "--trace", file)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    with open(file, encoding="utf-8") as stream:
+                        events = [event for event in json.load(stream)["traceEvents"] if event["ph"] == "X"]
+                    if device != "cpu" or any(event["tid"] == 1 for event in events):
+                        break
                 self.assertEqual({event["cat"] for event in events}, kinds)
                 self.assertEqual({event["tid"] for event in events}, {0, 1} if device == "cpu" else {0})
                 steps = [event for event in events if event["cat"] == "step"]

@@ -80,8 +80,9 @@ Result<RunWords> read_run_words(const Args& args) {
 Result<RuntimeOptions> runtime_options_of(const Args& args) {
   RuntimeOptions options;
   ANEDVD_TRY(DeviceChoice device, choose_device(args));
-  if (!device.why_not_ane.empty())
-    Console::from(args).note(fmt::format("the CPU answers: the Neural Engine cannot be used: {}", device.why_not_ane));
+  // Asked for nothing, nobody wants to hear of it before every answer; `info` tells it, too.
+  if (const Console console = Console::from(args); console.verbose && !device.why_not_ane.empty())
+    console.note(fmt::format("the CPU answers: the Neural Engine cannot be used: {}", device.why_not_ane));
   options.device = std::move(device.compiler);
   options.threads = int(args.integer("--threads").value_or(0));
   options.max_seq = int(args.integer("--max-seq").value_or(0));
