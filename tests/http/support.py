@@ -27,9 +27,9 @@ HI = [{"role": "user", "content": "hi there"}]
 class Server:
     """`anedvd serve` on a port of its own."""
 
-    def __init__(self, *flags: str, env: dict[str, str] | None = None, models: tuple[str, ...] = (f"{TINY}.gguf",)):
+    def __init__(self, *flags: str, env: dict[str, str] | None = None, models: tuple[str, ...] = (f"{TINY}.gguf",), program: tuple = (PROGRAM,)):
         self.process = subprocess.Popen(
-            [str(PROGRAM), "serve", *models, "--port", "0", *flags], cwd=DATA, env=os.environ | (env or {}), stdin=subprocess.DEVNULL,
+            [*map(str, program), "serve", *models, "--port", "0", *flags], cwd=DATA, env=os.environ | (env or {}), stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE, stdout=subprocess.PIPE)
         self.log = b""
         self.changed = threading.Condition()

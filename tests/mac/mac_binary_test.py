@@ -7,13 +7,29 @@ Skipped until scripts/mac-check (or cmake --preset macos-zig) has built it. What
 token for token. It proves the compiler's code, start-up, our calls' ABI and our logic, not Apple's loader, system or hardware.
 """
 
+import concurrent.futures
+import json
 import pathlib
 import tempfile
 import unittest
 
+from tests.http.support import Server
 from tests.standin import machines
 
 PROMPT = "the sea and the sky and the land"
+
+
+def text_of(server, streams=False):
+    asked = {"messages": [{"role": "user", "content": PROMPT}], "temperature": 0, "max_tokens": 12, "stream": streams}
+    status, _, body = server.request("POST", "/v1/chat/completions", asked)
+    if status != 200:
+        raise AssertionError(body)
+    if not streams:
+        return json.loads(body)["choices"][0]["message"]["content"]
+    events = [line[6:] for line in body.decode().splitlines() if line.startswith("data: ")]
+    if events.pop() != "[DONE]":
+        raise AssertionError(body)
+    return "".join(json.loads(event)["choices"][0]["delta"].get("content") or "" for event in events)
 
 
 class MacBinary(unittest.TestCase):
@@ -23,7 +39,9 @@ class MacBinary(unittest.TestCase):
         if isinstance(found, str):
             raise unittest.SkipTest(found)
         cls.mac = found
-        cls.here = machines.Machine("here", (machines.native_program(),), pathlib.Path("/dev/null"))
+        cls.here = machines.native()
+        if isinstance(cls.here, str):
+            raise unittest.SkipTest(cls.here)
 
     def ids(self, machine, model, *arguments, **options):
         options = {"standin": False} | options
@@ -69,10 +87,13 @@ class MacBinary(unittest.TestCase):
                     self.assertEqual(self.ids(self.mac, model, "--device", "cpu", environment={"ANEDVD_SIMD": level}), wanted)
 
     def test_the_same_text_through_the_framework(self):
-        wanted = self.ids(self.here, "tiny-llama-q4_1.gguf")
-        with tempfile.TemporaryDirectory() as folder:
-            given = self.ids(self.mac, "tiny-llama-q4_1.gguf", "--device", "ane", standin=True, environment={"TMPDIR": folder})
-        self.assertEqual(given, wanted)
+        for model in ("tiny-llama-q4_1.gguf", "tiny-llama-f32.gguf"):
+            with self.subTest(model), tempfile.TemporaryDirectory() as folder:
+                given, wanted = (
+                    self.ids(each, model, "--device", "ane", standin=True, environment={"TMPDIR": folder}) for each in (self.mac, self.here)
+                )
+                self.assertEqual(given, wanted)
+                self.assertGreater(len(set(wanted)), 2)
 
     def test_a_wrong_file_is_one_line(self):
         with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
@@ -81,6 +102,35 @@ class MacBinary(unittest.TestCase):
             done = self.mac.run("run", file.name, "x", "-n", "1", standin=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"^anedvd: [^\n]*\n$")
+
+    def test_without_the_frameworks_the_cpu_answers(self):
+        done = self.mac.run("run", "tiny-llama-q4_1.gguf", PROMPT, "--no-chat", "--temp", "0", "-n", "12", "--json", "--verbose", standin=False)
+        self.assertEqual(json.loads(done.stdout)["ids"], self.ids(self.here, "tiny-llama-q4_1.gguf"))
+        self.assertRegex(done.stderr, "the CPU answers: the Neural Engine cannot be used: .*cannot be opened")
+
+    def test_it_serves(self):
+        """The event queue of macOS (kqueue) and its sockets: three answers at once, one of them a stream."""
+        here, mac = (Server("--device", "cpu", program=each.command, env=each.own_environment).ready() for each in (self.here, self.mac))
+        try:
+            wanted = text_of(here)
+            with concurrent.futures.ThreadPoolExecutor(3) as three:
+                given = list(three.map(text_of, [mac] * 3, [False, True, False]))
+            self.assertEqual(given, [wanted] * 3)
+            status, _, body = mac.request("POST", "/v1/chat/completions", {"messages": []})
+            self.assertEqual((status, json.loads(body)["error"]["type"]), (400, "invalid_request_error"))
+            self.assertEqual(mac.request("GET", "/health")[0], 200)
+            self.assertEqual(mac.stop(), here.stop())
+        finally:
+            here.kill()
+            mac.kill()
+
+    def test_probes_run_in_children_of_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            asked = ("probe", "--device", "sim", "--again")
+            told, wanted = (each.run(*asked, "--json", environment={"XDG_CACHE_HOME": folder, "HOME": folder}) for each in (self.mac, self.here))
+        found = lambda done: {probe["id"]: probe["ok"] for probe in json.loads(done.stdout)["probes"]}
+        self.assertGreater(sum(found(told).values()), 35)  # what the simulated machine refuses is no mistake
+        self.assertEqual((told.returncode, found(told)), (wanted.returncode, found(wanted)))
 
     def test_its_sampling_is_the_same_too(self):
         arguments = ("run", "tiny-llama-q4_1.gguf", PROMPT, "--no-chat", "--temp", "0.8", "--seed", "7", "-n", "12")

@@ -23,16 +23,18 @@ class Machine:
     name: str
     command: tuple  # the program and what runs it
     library: pathlib.Path  # the stand-in, built for the processor that the command runs on
+    own_environment: dict = dataclasses.field(default_factory=dict)  # what the command needs
+
+    def environment(self, standin=True) -> dict:
+        env = dict(os.environ) | self.own_environment
+        env.pop("ANEDVD_ANE_FRAMEWORK", None)
+        return env | ({"ANEDVD_ANE_FRAMEWORK": str(self.library)} if standin else {})
 
     def run(self, *arguments, standin=True, environment=None, seconds=SECONDS) -> subprocess.CompletedProcess:
         """Runs one command of anedvd in the folder of the tiny models, with the stand-in as its framework unless told otherwise."""
-        env = dict(os.environ) | (environment or {})
-        env.pop("ANEDVD_ANE_FRAMEWORK", None)
-        if standin:
-            env["ANEDVD_ANE_FRAMEWORK"] = str(self.library)
         return subprocess.run(
             [*map(str, self.command), *map(str, arguments)],
-            cwd=DATA, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False,
+            cwd=DATA, env=self.environment(standin) | (environment or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False,
         )  # fmt: skip
 
     def json(self, *arguments, **options) -> dict:
@@ -72,7 +74,10 @@ def mac() -> Machine | str:
     machrun = pathlib.Path(os.environ.get("ANEDVD_MACHRUN", ROOT / "build-machrun/machrun")).resolve()
     program = pathlib.Path(os.environ.get("ANEDVD_MAC_PROGRAM", ROOT / "build-macos-zig/bin/anedvd")).resolve()
     library = arm_folder() / LIBRARY  # code of the executable calls it: one processor, two systems
-    return built(machrun, program, library) or Machine("macOS executable", (QEMU, "-cpu", "max", machrun, program), library)
+    emulator = (QEMU, "-cpu", "max", machrun)
+    return built(machrun, program, library) or Machine(
+        "macOS executable", (*emulator, program), library, {"MACHRUN_SELF": " ".join(map(str, emulator))}
+    )
 
 
 MACHINES = {"native": native, "arm": arm, "mac": mac}

@@ -148,6 +148,32 @@ int shim_fchmodat(int folder, const char* path, mode_t mode, int) {
   return ::fchmodat(folder_of(folder), path, mode, 0);
 }
 
+// What a copy keeps besides the bytes has no counterpart here.
+void* copy_state() { return new char; }
+int copy_state_free(void* state) {
+  delete static_cast<char*>(state);
+  return 0;
+}
+int copy_file(int from, int to, void*, uint32_t) {
+  char bytes[65536];
+  for (;;) {
+    const ssize_t got = ::read(from, bytes, sizeof bytes);
+    if (got <= 0) return int(got);
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t written = ::write(to, bytes + done, size_t(got - done));
+      if (written < 0) return -1;
+      done += written;
+    }
+  }
+}
+
+// termios has other flags and another size there: nothing under machrun is a terminal.
+int no_terminal(int, void*) {
+  errno = ENOTTY;
+  return -1;
+}
+int no_terminal_to_set(int, int, const void*) { return no_terminal(0, nullptr); }
+
 // utsname has 256 bytes a field there, 65 here.
 struct MacNames {
   char fields[5][256];
@@ -161,6 +187,8 @@ int shim_uname(MacNames* out) {
 
 // struct winsize is the same on both sides, the request's number is not.
 constexpr unsigned long kMacWindowSize = 0x40087468;
+// FIONBIO: whether reads and writes wait.
+constexpr unsigned long kMacNonBlocking = 0x8004667e;
 
 }  // namespace
 
@@ -185,6 +213,7 @@ int shim_fcntl(int file, int command, const int* stack) {
 }
 int shim_ioctl(int file, unsigned long request, void* const* stack) {
   if (request == kMacWindowSize) return ::ioctl(file, TIOCGWINSZ, *stack);
+  if (request == kMacNonBlocking) return ::ioctl(file, FIONBIO, *stack);
   errno = ENOTTY;
   return -1;
 }
@@ -215,6 +244,11 @@ void add_files(Table& table) {
   put(table, "_fchmodat", shim_fchmodat);
   put(table, "_uname", shim_uname);
   put(table, "_realpath$DARWIN_EXTSN", ::realpath);
+  put(table, "_copyfile_state_alloc", copy_state);
+  put(table, "_copyfile_state_free", copy_state_free);
+  put(table, "_fcopyfile", copy_file);
+  put(table, "_tcgetattr", no_terminal);
+  put(table, "_tcsetattr", no_terminal_to_set);
 }
 
 }  // namespace machrun

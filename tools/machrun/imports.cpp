@@ -76,6 +76,8 @@ Imports::Imports() {
   add_threads(table_);
   add_system(table_);
   add_text(table_);
+  add_sockets(table_);
+  add_processes(table_);
   add_unwinder(table_);
   add_thread_locals(table_);
   put(table_, "___sincos_stret", sine_cosine);

@@ -20,14 +20,22 @@ void put(Table& table, const char* name, Function* function) {
   table[name] = reinterpret_cast<void*>(function);
 }
 
-void add_output(Table& table);   // printf and its family
-void add_files(Table& table);    // open, stat, directories, mmap, fcntl
-void add_threads(Table& table);  // pthreads, futex-like waits
-void add_system(Table& table);   // clocks, sysctl, signals, errors, dlopen
-void add_text(Table& table);     // locales and character classes
+void add_output(Table& table);     // printf and its family
+void add_files(Table& table);      // open, stat, directories, mmap, fcntl
+void add_threads(Table& table);    // pthreads, futex-like waits
+void add_system(Table& table);     // clocks, sysctl, signals, errors, dlopen
+void add_text(Table& table);       // locales and character classes
+void add_sockets(Table& table);    // sockets, host names, kqueue
+void add_processes(Table& table);  // posix_spawn, limits, signal masks
 
 // errno of this system as macOS numbers it, and the macOS errno of the thread.
 int mac_error(int linux_error);
+
+// The signal that macOS gives this number.
+int signal_of(int mac);
+
+// The path of the macOS executable, absolute; set once at the start.
+std::string& executable();
 
 class Imports {
  public:

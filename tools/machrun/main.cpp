@@ -44,7 +44,8 @@ int main(int argc, char** argv, char** environment) {
   machrun::use_thread_locals_of(image);
   machrun::register_frames(image);
 
-  const std::string path = std::string("executable_path=") + argv[1];
+  if (char* absolute = ::realpath(argv[1], nullptr)) machrun::executable() = absolute;
+  const std::string path = "executable_path=" + machrun::executable();
   const char* apple[] = {path.c_str(), nullptr};
   const auto start = [&](uint64_t address) {
     return reinterpret_cast<Start>(address)(argc - 1, argv + 1, environment, apple);

@@ -30,14 +30,33 @@ int mac_error(int here) {
   return here;
 }
 
+int signal_of(int mac) {
+  switch (mac) {
+    case 10: return SIGBUS;
+    case 16: return SIGURG;
+    case 17: return SIGSTOP;
+    case 18: return SIGTSTP;
+    case 19: return SIGCONT;
+    case 20: return SIGCHLD;
+    case 30: return SIGUSR1;
+    case 31: return SIGUSR2;
+    default: return mac;
+  }
+}
+
+std::string& executable() {
+  static std::string path;
+  return path;
+}
+
 namespace {
 
+// The program also writes here (errno = 0), so what a call left is taken over once: a later call may fail with the same number.
 int* error_place() {
-  static thread_local int seen, mac;
-  if (errno != seen) {
-    seen = errno;
-    mac = mac_error(errno);
-  }
+  constexpr int kTaken = 4095;
+  static thread_local int mac;
+  if (errno != kTaken) mac = mac_error(errno);
+  errno = kTaken;
   return &mac;
 }
 int error_words(int error, char* out, size_t bytes) {
@@ -100,19 +119,6 @@ long sysconf_mac(int name) {
   }
 }
 
-int signal_of(int mac) {
-  switch (mac) {
-    case 10: return SIGBUS;
-    case 16: return SIGURG;
-    case 17: return SIGSTOP;
-    case 18: return SIGTSTP;
-    case 19: return SIGCONT;
-    case 20: return SIGCHLD;
-    case 30: return SIGUSR1;
-    case 31: return SIGUSR2;
-    default: return mac;
-  }
-}
 using Handler = void (*)(int);
 Handler signal_mac(int signal, Handler handler) { return ::signal(signal_of(signal), handler); }
 int raise_mac(int signal) { return ::raise(signal_of(signal)); }
@@ -145,9 +151,12 @@ void* open_library(const char* path, int flags) {
 }
 
 int executable_path(char* out, uint32_t* bytes) {
-  const ssize_t found = ::readlink("/proc/self/exe", out, *bytes - 1);
-  if (found < 0) return -1;
-  out[found] = '\0';
+  const std::string& path = executable();
+  if (path.size() >= *bytes) {
+    *bytes = uint32_t(path.size() + 1);
+    return -1;
+  }
+  std::memcpy(out, path.c_str(), path.size() + 1);
   return 0;
 }
 
