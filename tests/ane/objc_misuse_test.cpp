@@ -319,7 +319,11 @@ TEST_F(ObjcMisuseDeathTest, ArgumentsThatHardwareRefusesOrIgnores) {
   const Pool pool;
   EXPECT_DEATH(request(array({}), array({}), array({})), "wrong argument: weightsBuffer:");
   EXPECT_DEATH(request(array({}), array({}), nullptr, array({})), "wrong argument: perfStats:");
-  EXPECT_DEATH(request(array({}), array({}), nullptr, nullptr, 1), "wrong index: procedure 1");
+  const auto second = [](Id model, const StagedProgram&) {
+    bring(model);
+    evaluate(model, request(array({}), array({}), nullptr, nullptr, 1));
+  };
+  EXPECT_DEATH(with_files(second), "wrong index: procedure 1 of a program with 1");
   EXPECT_DEATH(
       {
         NSError* error = nullptr;

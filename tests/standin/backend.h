@@ -31,13 +31,23 @@ struct BoundTensor {
   std::span<std::byte> memory;
 };
 
+// A tensor and its index among the symbols of all procedures.
+struct SymbolInfo {
+  int index = 0;
+  TensorInfo tensor;
+};
+
+// A function of the text. In symbol order, which is not the text's: sorted by name.
+struct Procedure {
+  std::string name;
+  std::vector<SymbolInfo> inputs, outputs;
+};
+
 class Program {
  public:
   virtual ~Program() = default;
-  // In symbol order, which is not the text's: sorted by name.
-  virtual const std::vector<TensorInfo>& inputs() const = 0;
-  virtual const std::vector<TensorInfo>& outputs() const = 0;
-  virtual std::optional<Failure> evaluate(std::span<const BoundTensor> inputs,
+  virtual const std::vector<Procedure>& procedures() const = 0;
+  virtual std::optional<Failure> evaluate(int procedure, std::span<const BoundTensor> inputs,
                                           std::span<const BoundTensor> outputs) = 0;
 };
 

@@ -102,11 +102,17 @@ int64_t release(void** handle, Kind kind, const char* call) {
   return 0;
 }
 
+// A program of this route has one function.
+const std::vector<SymbolInfo>& symbols_of(const Op& op, bool outputs) {
+  const Procedure& main = op.program->procedures()[0];
+  return outputs ? main.outputs : main.inputs;
+}
+
 int64_t retain_port(void* op, const char* name, void** out, bool is_output, const char* call) {
   Op& owner = as<Op>(op, Kind::kOp, call);
-  const auto& tensors = is_output ? owner.program->outputs() : owner.program->inputs();
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].name != name) continue;
+  const auto& symbols = symbols_of(owner, is_output);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (symbols[i].tensor.name != name) continue;
     auto* port = new Port;
     port->op = &owner;
     port->is_output = is_output;
@@ -225,8 +231,7 @@ EXPORTED int64_t e5rt_buffer_object_get_data_ptr(void* buffer, void** out) {
 EXPORTED int64_t e5rt_io_port_bind_buffer_object(void* port, void* buffer) {
   const Port& bound = as<Port>(port, Kind::kPort, __func__);
   Buffer& memory = as<Buffer>(buffer, Kind::kBuffer, __func__);
-  const TensorInfo& tensor =
-      (bound.is_output ? bound.op->program->outputs() : bound.op->program->inputs())[size_t(bound.symbol)];
+  const TensorInfo& tensor = symbols_of(*bound.op, bound.is_output)[size_t(bound.symbol)].tensor;
   // Packed here, in rows of 64 bytes behind: the same only for such widths.
   if (tensor.width % 32 != 0) return kOtherFailure;
   if (memory.bytes < size_t(tensor.bytes())) return kOtherFailure;
@@ -258,7 +263,7 @@ EXPORTED int64_t e5rt_execution_stream_execute_sync(void* stream) {
   for (const auto& [from, to] : {std::pair{&op->inputs, &inputs}, std::pair{&op->outputs, &outputs}})
     for (const auto& [symbol, buffer] : *from)
       to->push_back({symbol, {static_cast<std::byte*>(buffer->memory), buffer->bytes}});
-  return op->program->evaluate(inputs, outputs) ? kOtherFailure : 0;
+  return op->program->evaluate(0, inputs, outputs) ? kOtherFailure : 0;
 }
 
 EXPORTED int64_t e5rt_e5_compiler_config_options_release(void** h) { return release(h, Kind::kConfig, __func__); }

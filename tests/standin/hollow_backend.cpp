@@ -9,17 +9,16 @@ namespace {
 
 class HollowProgram final : public Program {
  public:
-  explicit HollowProgram(const Outline& outline) : outline_(outline) {}
-  const std::vector<TensorInfo>& inputs() const override { return outline_.inputs; }
-  const std::vector<TensorInfo>& outputs() const override { return outline_.outputs; }
+  explicit HollowProgram(const Outline& outline) : procedures_(procedures_of(outline)) {}
+  const std::vector<Procedure>& procedures() const override { return procedures_; }
 
-  std::optional<Failure> evaluate(std::span<const BoundTensor>, std::span<const BoundTensor> outputs) override {
+  std::optional<Failure> evaluate(int, std::span<const BoundTensor>, std::span<const BoundTensor> outputs) override {
     for (const BoundTensor& bound : outputs) std::memset(bound.memory.data(), 0, bound.memory.size());
     return std::nullopt;
   }
 
  private:
-  Outline outline_;
+  std::vector<Procedure> procedures_;
 };
 
 class HollowBackend final : public Backend {

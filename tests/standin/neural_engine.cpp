@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include "backend.h"
@@ -160,9 +162,9 @@ long compile(Model* self, Selector*, unsigned qos, Id options, Id* error_out) {
   return answer(service().backend->compile(self->hex, folder_of(self)), error_out);
 }
 
-Id live_list(const std::vector<TensorInfo>& tensors, const char* suffix) {
+Id live_list(const std::vector<SymbolInfo>& symbols, const char* suffix) {
   std::vector<Id> out;
-  for (const TensorInfo& tensor : tensors)
+  for (const auto& [index, tensor] : symbols)
     out.push_back(dictionary({{string("Name"), string(tensor.name + suffix)},
                               {string("Symbol"), string(tensor.name + suffix)},
                               {string("Type"), string("Float16")},
@@ -180,34 +182,44 @@ Id live_list(const std::vector<TensorInfo>& tensors, const char* suffix) {
   return array(out);
 }
 
-Id symbol_list(const std::vector<TensorInfo>& tensors, const char* suffix) {
+// The names of all procedures' symbols, each at its index.
+Id symbol_list(const Program& program, std::vector<SymbolInfo> Procedure::*side, const char* suffix) {
+  std::map<int, std::string> names;
+  for (const Procedure& procedure : program.procedures())
+    for (const auto& [index, tensor] : procedure.*side) names[index] = tensor.name + suffix;
   std::vector<Id> out;
-  for (const TensorInfo& tensor : tensors) out.push_back(string(tensor.name + suffix));
+  for (const auto& [index, name] : names) out.push_back(string(name));
   return array(out);
 }
 
-// Systems differ in how they list symbols: ANEDVD_STANDIN_INDICES=sets asks for an NSIndexSet instead of an array of numbers.
-Id index_list(size_t count) {
+// Systems differ in how they list symbols: ANEDVD_STANDIN_INDICES=sets asks for an NSIndexSet (of 0 … n − 1) instead of an array of numbers.
+Id index_list(const std::vector<SymbolInfo>& symbols) {
   const char* kind = std::getenv("ANEDVD_STANDIN_INDICES");
-  if (kind != nullptr && std::string_view(kind) == "sets") return index_set(static_cast<long>(count));
+  if (kind != nullptr && std::string_view(kind) == "sets") return index_set(static_cast<long>(symbols.size()));
   std::vector<Id> out;
-  for (size_t i = 0; i < count; ++i) out.push_back(number(static_cast<long long>(i)));
+  for (const SymbolInfo& symbol : symbols) out.push_back(number(symbol.index));
   return array(out);
 }
 
 Id attributes_of(const Program& program) {
-  Id status = dictionary({{string("Name"), string("main")},
-                          {string("LiveInputList"), live_list(program.inputs(), "")},
-                          {string("LiveOutputList"), live_list(program.outputs(), "@output")}});
-  Id procedure = dictionary({{string("ANEFModelProcedureID"), number(0)},
-                             {string("ANEFModelInputSymbolIndexArray"), index_list(program.inputs().size())},
-                             {string("ANEFModelOutputSymbolIndexArray"), index_list(program.outputs().size())}});
+  std::vector<Id> statuses, procedures;
+  std::vector<std::pair<Id, Id>> names;
+  for (const Procedure& procedure : program.procedures()) {
+    const auto id = static_cast<long long>(procedures.size());
+    statuses.push_back(dictionary({{string("Name"), string(procedure.name)},
+                                   {string("LiveInputList"), live_list(procedure.inputs, "")},
+                                   {string("LiveOutputList"), live_list(procedure.outputs, "@output")}}));
+    procedures.push_back(dictionary({{string("ANEFModelProcedureID"), number(id)},
+                                     {string("ANEFModelInputSymbolIndexArray"), index_list(procedure.inputs)},
+                                     {string("ANEFModelOutputSymbolIndexArray"), index_list(procedure.outputs)}}));
+    names.emplace_back(string(procedure.name), number(id));
+  }
   Id description =
-      dictionary({{string("kANEFModelInputSymbolsArrayKey"), symbol_list(program.inputs(), "")},
-                  {string("kANEFModelOutputSymbolsArrayKey"), symbol_list(program.outputs(), "@output")},
-                  {string("ANEFModelProcedures"), array({procedure})},
-                  {string("kANEFModelProcedureNameToIDMapKey"), dictionary({{string("main"), number(0)}})}});
-  return dictionary({{string("ANEFModelDescription"), description}, {string("NetworkStatusList"), array({status})}});
+      dictionary({{string("kANEFModelInputSymbolsArrayKey"), symbol_list(program, &Procedure::inputs, "")},
+                  {string("kANEFModelOutputSymbolsArrayKey"), symbol_list(program, &Procedure::outputs, "@output")},
+                  {string("ANEFModelProcedures"), array(procedures)},
+                  {string("kANEFModelProcedureNameToIDMapKey"), dictionary(names)}});
+  return dictionary({{string("ANEFModelDescription"), description}, {string("NetworkStatusList"), array(statuses)}});
 }
 
 long load(Model* self, Selector*, unsigned qos, Id options, Id* error_out) {
@@ -252,15 +264,14 @@ std::vector<BoundTensor> bound_tensors(const Request* request, int side) {
 }
 
 // Every symbol of the procedure once, no other.
-void check_binding(const std::vector<BoundTensor>& bound, size_t symbols, const char* what) {
-  std::vector<bool> seen(symbols);
-  for (const BoundTensor& tensor : bound) {
-    if (tensor.symbol < 0 || size_t(tensor.symbol) >= symbols || seen[size_t(tensor.symbol)])
-      complain("wrong index", text("%s index %d with %zu symbols", what, tensor.symbol, symbols));
-    seen[size_t(tensor.symbol)] = true;
-  }
-  if (bound.size() != symbols)
-    complain("wrong index count", text("%zu %ss for %zu symbols", bound.size(), what, symbols));
+void check_binding(const std::vector<BoundTensor>& bound, const std::vector<SymbolInfo>& symbols, const char* what) {
+  std::set<int> left;
+  for (const SymbolInfo& symbol : symbols) left.insert(symbol.index);
+  for (const BoundTensor& tensor : bound)
+    if (left.erase(tensor.symbol) == 0)
+      complain("wrong index", text("%s index %d with %zu symbols", what, tensor.symbol, symbols.size()));
+  if (bound.size() != symbols.size())
+    complain("wrong index count", text("%zu %ss for %zu symbols", bound.size(), what, symbols.size()));
 }
 
 // Every number with the other sign, or infinite.
@@ -281,10 +292,14 @@ long evaluate(Model* self, Selector*, unsigned qos, Id options, Id request, Id* 
     complain(self->was_unloaded ? "use after unload" : "not loaded", "evaluateWithQoS: of a model that is not loaded");
   const auto inputs = bound_tensors(bound, 0);
   const auto outputs = bound_tensors(bound, 1);
-  check_binding(inputs, self->program->inputs().size(), "input");
-  check_binding(outputs, self->program->outputs().size(), "output");
+  const auto& procedures = self->program->procedures();
+  if (bound->procedure < 0 || bound->procedure >= static_cast<long long>(procedures.size()))
+    complain("wrong index", text("procedure %lld of a program with %zu", bound->procedure, procedures.size()));
+  const Procedure& procedure = procedures[size_t(bound->procedure)];
+  check_binding(inputs, procedure.inputs, "input");
+  check_binding(outputs, procedure.outputs, "output");
   if (auto fault = next_fault("evaluate")) return answer(fault, error_out);
-  const auto failure = self->program->evaluate(inputs, outputs);
+  const auto failure = self->program->evaluate(int(bound->procedure), inputs, outputs);
   if (!failure) spoil(outputs, next_spoil());
   return answer(failure, error_out);
 }
@@ -306,7 +321,6 @@ Id make_request(Class*, Selector*, Id inputs, Id input_indices, Id outputs, Id o
   if (weights_buffer != nullptr) complain("wrong argument", "weightsBuffer: is ignored by the hardware: pass nil");
   if (statistics != nullptr) complain("wrong argument", "perfStats: raises on macOS 27: pass nil");
   out->procedure = cast<Number>(procedure, "NSNumber", "procedureIndex:")->value;
-  if (out->procedure != 0) complain("wrong index", text("procedure %lld of a program with one", out->procedure));
   return autorelease(out);
 }
 

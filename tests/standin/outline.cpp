@@ -39,6 +39,13 @@ std::optional<Outline> outline_of(const MilFunction& function) {
   return out;
 }
 
+std::vector<Procedure> procedures_of(const Outline& outline) {
+  Procedure main{"main", {}, {}};
+  for (const TensorInfo& tensor : outline.inputs) main.inputs.push_back({int(main.inputs.size()), tensor});
+  for (const TensorInfo& tensor : outline.outputs) main.outputs.push_back({int(main.outputs.size()), tensor});
+  return {main};
+}
+
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream bytes;

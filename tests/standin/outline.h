@@ -19,6 +19,9 @@ struct Outline {
 // nullopt unless every input and output is a [1, C, 1, W] tensor.
 std::optional<Outline> outline_of(const MilFunction& function);
 
+// The only procedure of a program with that outline.
+std::vector<Procedure> procedures_of(const Outline& outline);
+
 std::string content_of(const std::filesystem::path& path);
 
 // What the compiler says of a text that it does not take.

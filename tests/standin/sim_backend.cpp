@@ -20,13 +20,14 @@ Failure failure_of(const DriverFailure& failure) {
 }
 
 // In symbol order: the service lists a procedure's tensors as its text declares them.
-std::vector<TensorInfo> tensors_of(const std::vector<LiveTensor>& live, const std::vector<std::string>& symbols) {
-  std::vector<TensorInfo> out;
-  for (const std::string& symbol : symbols) {
-    const LiveTensor& tensor = *std::ranges::find(live, symbol, &LiveTensor::symbol);
+std::vector<SymbolInfo> tensors_of(const std::vector<LiveTensor>& live, const std::vector<int>& indices,
+                                   const std::vector<std::string>& symbols) {
+  std::vector<SymbolInfo> out;
+  for (const int index : indices) {
+    const LiveTensor& tensor = *std::ranges::find(live, symbols[size_t(index)], &LiveTensor::symbol);
     std::string name = tensor.name;
     if (name.ends_with("@output")) name.resize(name.size() - 7);
-    out.push_back({std::move(name), tensor.channels, tensor.width});
+    out.push_back({index, {std::move(name), tensor.channels, tensor.width}});
   }
   return out;
 }
@@ -35,25 +36,27 @@ class SimProgram final : public Program {
  public:
   SimProgram(sim::Service& service, int handle) : service_(service), handle_(handle) {
     const auto& attributes = service.attributes(handle);
-    inputs_ = tensors_of(attributes.procedures[0].inputs, attributes.input_symbols);
-    outputs_ = tensors_of(attributes.procedures[0].outputs, attributes.output_symbols);
+    for (const anedvd::ProcedureAttributes& procedure : attributes.procedures)
+      procedures_.push_back({procedure.name,
+                             tensors_of(procedure.inputs, procedure.input_indices, attributes.input_symbols),
+                             tensors_of(procedure.outputs, procedure.output_indices, attributes.output_symbols)});
   }
   ~SimProgram() override { service_.unload(handle_); }
-  const std::vector<TensorInfo>& inputs() const override { return inputs_; }
-  const std::vector<TensorInfo>& outputs() const override { return outputs_; }
+  const std::vector<Procedure>& procedures() const override { return procedures_; }
 
-  std::optional<Failure> evaluate(std::span<const BoundTensor> inputs, std::span<const BoundTensor> outputs) override {
+  std::optional<Failure> evaluate(int procedure, std::span<const BoundTensor> inputs,
+                                  std::span<const BoundTensor> outputs) override {
     std::vector<sim::Bound> in, out;
     for (const BoundTensor& tensor : inputs) in.push_back({tensor.symbol, tensor.memory});
     for (const BoundTensor& tensor : outputs) out.push_back({tensor.symbol, tensor.memory});
-    if (auto done = service_.evaluate(handle_, 0, in, out); !done) return failure_of(done.error());
+    if (auto done = service_.evaluate(handle_, procedure, in, out); !done) return failure_of(done.error());
     return std::nullopt;
   }
 
  private:
   sim::Service& service_;
   int handle_;
-  std::vector<TensorInfo> inputs_, outputs_;
+  std::vector<Procedure> procedures_;
 };
 
 class SimBackend final : public Backend {

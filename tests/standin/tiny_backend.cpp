@@ -94,10 +94,10 @@ bool operands_known(const MilStatement& statement, const std::map<std::string, s
 class TinyProgram final : public Program {
  public:
   explicit TinyProgram(const Compiled& compiled) : compiled_(compiled) {}
-  const std::vector<TensorInfo>& inputs() const override { return compiled_.outline.inputs; }
-  const std::vector<TensorInfo>& outputs() const override { return compiled_.outline.outputs; }
+  const std::vector<Procedure>& procedures() const override { return procedures_; }
 
-  std::optional<Failure> evaluate(std::span<const BoundTensor> inputs, std::span<const BoundTensor> outputs) override {
+  std::optional<Failure> evaluate(int, std::span<const BoundTensor> inputs,
+                                  std::span<const BoundTensor> outputs) override {
     for (int side : {0, 1})
       for (const BoundTensor& bound : side == 0 ? inputs : outputs)
         if (const auto& info = (side == 0 ? compiled_.outline.inputs : compiled_.outline.outputs)[size_t(bound.symbol)];
@@ -161,6 +161,7 @@ class TinyProgram final : public Program {
   }
 
   Compiled compiled_;
+  std::vector<Procedure> procedures_ = procedures_of(compiled_.outline);
 };
 
 class TinyBackend final : public Backend {
