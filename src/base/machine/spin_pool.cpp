@@ -40,6 +40,9 @@ void wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
   slept += nanoseconds(CLOCK_MONOTONIC) - start;
 }
 
+// A sleeping thread takes some 50 µs to wake, which is most of a short job; a scheduler takes a core away for a millisecond and more.
+constexpr int64_t kWakeUp = 200'000;
+
 // This thread's time on a core or asleep by its own will.
 int64_t accounted() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID) + slept; }
 
@@ -82,7 +85,8 @@ void SpinPool::run_raw_on_free_cores(RawJob job, void* context) {
     const int64_t before = accounted();
     job(context, thread);
     // From the start of the job, not of its part: a thread that was woken may have waited for a core before its first line.
-    seats_[size_t(thread)].lost = nanoseconds(CLOCK_MONOTONIC) - start - (accounted() - before);
+    const int64_t unaccounted = nanoseconds(CLOCK_MONOTONIC) - start - (accounted() - before);
+    seats_[size_t(thread)].lost = std::max<int64_t>(0, unaccounted - kWakeUp);
   };
   run_raw(raw<decltype(measured)>(), &measured, threads);
   const int64_t end = nanoseconds(CLOCK_MONOTONIC);
