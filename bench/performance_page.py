@@ -31,9 +31,12 @@ def share(value):
 
 def table(found):
     """A table for each number of threads: a row a cell, a column a file."""
+    cells = {row["cell"] for row in found["rows"]}
+    sides = {(row["model"], row["threads"]) for row in found["rows"]}
+    blank = "" if len(found["rows"]) == len(cells) * len(sides) else " blank: not measured."
     rounds = found["rounds"] if found["rounds"] == found["least_rounds"] else f"{found['least_rounds']} to {found['rounds']}"
     lines = [f"{found['processor']}, {found['cores']} cores, {found['date']}, rounds a cell: {rounds}. **Ratio**, then anedvd : llama.cpp, the best of each side. Answers and prompts in tok/s; "
-             "of time and memory less is better; blank: not measured. Limits: reading and multiplying in the same minutes, and the share that the answer and the prompt of 512 reach."]
+             f"of time and memory less is better.{blank} Limits: reading and multiplying in the same minutes, and the share that the answer and the prompt of 512 reach."]
     for threads in sorted({row["threads"] for row in found["rows"]}, reverse=True):
         rows = [row for row in found["rows"] if row["threads"] == threads]
         models = list(dict.fromkeys(row["model"] for row in rows))
