@@ -25,6 +25,9 @@ import termios
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from terminals import given
+
 # Started in the background by a shell, the tests and all their children would ignore Ctrl-C, and under nohup a hang-up.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGQUIT, signal.SIGHUP):
@@ -65,10 +68,7 @@ class Terminal:
 
     def __init__(self, *words: str, env: dict[str, str] | None = None, columns: int = 80):
         self.text = b""
-        try:
-            pid, self.fd = pty.fork()
-        except OSError as error:
-            raise unittest.SkipTest(f"this system gives no pseudo-terminal ({error})") from error
+        pid, self.fd = given(pty.fork)
         if pid == 0:
             os.chdir(DATA)
             os.execve(PROGRAM, [str(PROGRAM), *words], os.environ | {"TERM": "xterm"} | (env or {}))

@@ -26,14 +26,13 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from acceptance_test import DATA, PROGRAM, SECONDS, TINY, needs_model, run
+from terminals import given, needs_tmux
 
 PROMPT = b"you> "
 GREEDY = ("--temp", "0")
 SMALL = (TINY, *GREEDY, "-n", "6")
 LEFT, RIGHT, UP = b"\x1b[D", b"\x1b[C", b"\x1b[A"
 FAMILY = "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
-
-needs_tmux = unittest.skipUnless(shutil.which("tmux"), "no tmux here")
 
 
 def without_escapes(data: bytes) -> bytes:
@@ -73,10 +72,7 @@ class Terminal:
 
     def __init__(self, test: Folder, *words: str, env: dict[str, str] | None = None, columns: int = 80):
         self.text, self.seen = b"", 0
-        try:
-            self.fd, self.slave = pty.openpty()
-        except OSError as error:
-            raise unittest.SkipTest(f"this system gives no pseudo-terminal ({error})") from error
+        self.fd, self.slave = given(pty.openpty)
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.modes = termios.tcgetattr(self.slave)
 

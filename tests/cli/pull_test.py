@@ -13,12 +13,16 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
 import zipfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from terminals import given
 
 # Started in the background by a shell, the tests and all their children would ignore Ctrl-C, and under nohup a hang-up.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -309,10 +313,7 @@ class PullTest(unittest.TestCase):
     def test_a_terminal_gets_a_bar_and_one_finished_line(self):
         self.server.add_wheel()
         self.server.pause = 0.05
-        try:
-            main, other = pty.openpty()
-        except OSError as error:
-            self.skipTest(f"this system gives no pseudo-terminal ({error})")
+        main, other = given(pty.openpty)
         program = subprocess.Popen([PROGRAM, "pull", "pypi:toy"], env=self.env | {"TERM": "xterm", "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=other)
         os.close(other)
