@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <sys/resource.h>
 #include <time.h>
 
 namespace anedvd {
@@ -46,6 +47,15 @@ constexpr int64_t kWakeUp = 200'000;
 // This thread's time on a core or asleep by its own will.
 int64_t accounted() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID) + slept; }
 
+// Pages for which this thread has waited for the disk, where the system tells: fewer threads would not make them come sooner.
+int64_t disk_waits() {
+#if defined(RUSAGE_THREAD)
+  rusage usage{};
+  if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_majflt;
+#endif
+  return 0;
+}
+
 }  // namespace
 
 SpinPool::SpinPool(int threads) : threads_(threads), budget_(threads), seats_(size_t(threads)) {
@@ -82,11 +92,11 @@ void SpinPool::run_raw_on_free_cores(RawJob job, void* context) {
   const int threads = budget_.threads();
   const int64_t start = nanoseconds(CLOCK_MONOTONIC);
   auto measured = [&](int thread) {
-    const int64_t before = accounted();
+    const int64_t before = accounted(), waits = disk_waits();
     job(context, thread);
     // From the start of the job, not of its part: a thread that was woken may have waited for a core before its first line.
     const int64_t unaccounted = nanoseconds(CLOCK_MONOTONIC) - start - (accounted() - before);
-    seats_[size_t(thread)].lost = std::max<int64_t>(0, unaccounted - kWakeUp);
+    seats_[size_t(thread)].lost = disk_waits() == waits ? std::max<int64_t>(0, unaccounted - kWakeUp) : 0;
   };
   run_raw(raw<decltype(measured)>(), &measured, threads);
   const int64_t end = nanoseconds(CLOCK_MONOTONIC);
