@@ -226,7 +226,7 @@ void run_attention(StepState& state, const Mode& mode, const Op& op, int thread,
     runner.attend_split_by_chunk();
   } else {
     runner.append_columns();
-    pool.barrier();
+    pool.barrier(thread);
     runner.attend_by_block();
   }
 }

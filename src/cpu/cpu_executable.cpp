@@ -89,7 +89,7 @@ class CpuExecutable : public Executable {
 
   void wait(int thread, int columns) {
     const TraceSpan span(trace_, thread, "wait", "wait", columns);
-    pool_.barrier();
+    pool_.barrier(thread);
   }
 
   // What the last linear reads stays where it is unless a step behind it has the same buffer.
@@ -191,7 +191,7 @@ class CpuExecutable : public Executable {
       moved_shared = moved_shared || !goes_private;
       if (goes_private || thread == 0) move_rows(before, mode, value, thread);
     }
-    if (moved_shared) pool_.barrier();
+    if (moved_shared) pool_.barrier(thread);
   }
 
   // Ascending: a row never overwrites one that is still to be read.

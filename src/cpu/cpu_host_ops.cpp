@@ -101,18 +101,18 @@ class CpuHostOps : public HostOps {
       }
       if (const auto* linear = std::get_if<LinearPhase>(&phase)) {
         quantise(mode, linear->input, thread);
-        pool_.barrier();
+        pool_.barrier(thread);
         run_linear(state_, mode, *linear, thread, pool_.threads());
       } else if (std::holds_alternative<AttentionPhase>(phase)) {
         attend(mode, op, thread);
       } else if (std::holds_alternative<ConvPhase>(phase)) {
-        pool_.barrier();
+        pool_.barrier(thread);
         run_conv(state_, mode, op, thread, pool_.threads());
       } else {
         quantise(mode, op.in[0], thread);
         run_moe(state_, mode, op, thread, pool_);
       }
-      pool_.barrier();
+      pool_.barrier(thread);
     }
   }
 
@@ -126,10 +126,10 @@ class CpuHostOps : public HostOps {
       run_attention(state_, mode, op, thread, pool_);
       return;
     }
-    pool_.barrier();  // the owner of a chunk appends what others' columns computed
+    pool_.barrier(thread);  // the owner of a chunk appends what others' columns computed
     const Mode narrow{mode.columns, true, false};
     run_attention(state_, narrow, op, thread, pool_);
-    pool_.barrier();
+    pool_.barrier(thread);
     const auto [first, last] = share_of(mode.columns, thread, pool_.threads());
     for (int column = first; column < last; ++column) merge_attention(state_, narrow, op, thread, column);
   }

@@ -301,10 +301,10 @@ void run_moe(StepState& state, const Mode& mode, const Op& op, int thread, SpinP
   MoeRunner runner(state, mode, op, thread);
   const int threads = pool.threads(), shares = state.experts[size_t(op.spec)].shares();
   runner.route(threads);
-  pool.barrier();
+  pool.barrier(thread);
   runner.list_pairs();
   for (int share = thread; share < shares; share += threads) runner.compute_inner(share);
-  pool.barrier();
+  pool.barrier(thread);
   for (int share = thread; share < shares; share += threads) runner.compute_outer(share);
 }
 

@@ -23,29 +23,24 @@ int64_t nanoseconds(clockid_t clock) {
   return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// How long this thread has slept in wait_for_change().
-thread_local int64_t slept = 0;
-
-// Waits until `word` differs from `old`: spins, then yields, then sleeps. The counts are turns of the loop: about 20 µs and 1 ms.
-void wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
+// Waits until `word` differs from `old`: spins, then yields, then sleeps. The counts are turns of the loop: about 20 µs and 1 ms. Returns the
+// nanoseconds of sleep.
+int64_t wait_for_change(std::atomic<uint32_t>& word, uint32_t old) {
   for (int turn = 0; turn < 1000; ++turn) {
-    if (word.load(std::memory_order_acquire) != old) return;
+    if (word.load(std::memory_order_acquire) != old) return 0;
     relax();
   }
   for (int turn = 0; turn < 1000; ++turn) {
-    if (word.load(std::memory_order_acquire) != old) return;
+    if (word.load(std::memory_order_acquire) != old) return 0;
     std::this_thread::yield();
   }
   const int64_t start = nanoseconds(CLOCK_MONOTONIC);
   while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
-  slept += nanoseconds(CLOCK_MONOTONIC) - start;
+  return nanoseconds(CLOCK_MONOTONIC) - start;
 }
 
 // A sleeping thread takes some 50 µs to wake, which is most of a short job; a scheduler takes a core away for a millisecond and more.
 constexpr int64_t kWakeUp = 200'000;
-
-// This thread's time on a core or asleep by its own will.
-int64_t accounted() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID) + slept; }
 
 // Pages for which this thread has waited for the disk, where the system tells: fewer threads would not make them come sooner.
 int64_t disk_waits() {
@@ -80,8 +75,12 @@ void SpinPool::run_raw(RawJob job, void* context, int threads) {
     jobs.notify_one();
   }
   job(context, 0);
-  barrier();
+  barrier(0);
   threads_ = int(seats_.size());
+}
+
+int64_t SpinPool::accounted(int thread) const {
+  return nanoseconds(CLOCK_THREAD_CPUTIME_ID) + seats_[size_t(thread)].slept;
 }
 
 void SpinPool::run_raw_on_free_cores(RawJob job, void* context) {
@@ -92,10 +91,10 @@ void SpinPool::run_raw_on_free_cores(RawJob job, void* context) {
   const int threads = budget_.threads();
   const int64_t start = nanoseconds(CLOCK_MONOTONIC);
   auto measured = [&](int thread) {
-    const int64_t before = accounted(), waits = disk_waits();
+    const int64_t before = accounted(thread), waits = disk_waits();
     job(context, thread);
     // From the start of the job, not of its part: a thread that was woken may have waited for a core before its first line.
-    const int64_t unaccounted = nanoseconds(CLOCK_MONOTONIC) - start - (accounted() - before);
+    const int64_t unaccounted = nanoseconds(CLOCK_MONOTONIC) - start - (accounted(thread) - before);
     seats_[size_t(thread)].lost = disk_waits() == waits ? std::max<int64_t>(0, unaccounted - kWakeUp) : 0;
   };
   run_raw(raw<decltype(measured)>(), &measured, threads);
@@ -112,11 +111,11 @@ void SpinPool::work(int thread) {
     ++seen;
     if (stop_.load(std::memory_order_relaxed)) return;
     job_(context_, thread);
-    barrier();
+    barrier(thread);
   }
 }
 
-void SpinPool::barrier() {
+void SpinPool::barrier(int thread) {
   // Read beforehand: once all have arrived the next job may begin, with another number.
   const int last = threads_ - 1;
   if (last == 0) return;
@@ -126,7 +125,7 @@ void SpinPool::barrier() {
     phase_.store(phase + 1, std::memory_order_release);
     phase_.notify_all();
   } else {
-    wait_for_change(phase_, phase);
+    seats_[size_t(thread)].slept += wait_for_change(phase_, phase);
   }
 }
 

@@ -1,6 +1,6 @@
 // Threads that run one job together, with barriers inside it.
 //
-//   pool.run([&](int thread) { first_phase(thread); pool.barrier(); second_phase(thread); });
+//   pool.run([&](int thread) { first_phase(thread); pool.barrier(thread); second_phase(thread); });
 //
 // A barrier between spinning threads costs well under a microsecond; a machine with too few free cores is survived by yielding after a short spin
 // and sleeping after a longer one, and by giving jobs that allow it fewer threads. Between jobs the threads spin briefly, then sleep.
@@ -41,8 +41,8 @@ class SpinPool {
   // At most so many threads for run_on_free_cores() from now on.
   void limit(int threads) { budget_.limit(threads); }
 
-  // Every thread of the job waits here for the others.
-  void barrier();
+  // Every thread of the job waits here for the others; `thread` is its own number.
+  void barrier(int thread);
 
  private:
   using RawJob = void (*)(void*, int);
@@ -53,10 +53,13 @@ class SpinPool {
   void run_raw(RawJob job, void* context, int threads);
   void run_raw_on_free_cores(RawJob job, void* context);
   void work(int thread);
+  // This thread's time on a core or asleep at barriers.
+  int64_t accounted(int thread) const;
 
   // Each on a cache line of its own: they are written by different threads at different times.
   struct alignas(64) Seat {
     std::atomic<uint32_t> jobs{0};  // counts those that this thread was called to; it waits for a change
+    int64_t slept = 0;              // nanoseconds of sleep at barriers so far; the thread's own
     int64_t lost = 0;               // in the last job: nanoseconds in which the thread was ready and had no core
   };
 

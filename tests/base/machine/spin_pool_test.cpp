@@ -18,9 +18,9 @@ TEST(SpinPool, PhasesSeeWhatOthersWroteBeforeTheBarrier) {
       pool.run([&](int thread) {
         for (int phase = 0; phase < 10; ++phase) {
           cells[size_t(thread)] = job * 100 + phase * 10 + thread;
-          pool.barrier();
+          pool.barrier(thread);
           sums[size_t(thread)] = std::accumulate(cells.begin(), cells.end(), int64_t{0});
-          pool.barrier();
+          pool.barrier(thread);
           ASSERT_EQ(sums[size_t(thread)], threads * (job * 100 + phase * 10) + threads * (threads - 1) / 2);
         }
       });
@@ -38,7 +38,7 @@ TEST(SpinPool, AJobMayHaveFewerThreadsThanTheOneBefore) {
       // The other processes of this machine may take a core: never more than asked for.
       ASSERT_LE(pool.threads(), threads);
       calls[size_t(thread)] += 1;
-      pool.barrier();
+      pool.barrier(thread);
       seen[size_t(thread)] = std::accumulate(calls.begin(), calls.end(), 0);
       if (thread == 0) {
         for (int i = 0; i < 4; ++i) ASSERT_EQ(calls[size_t(i)], i < pool.threads() ? 1 : 0) << i;

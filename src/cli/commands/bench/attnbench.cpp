@@ -51,9 +51,9 @@ class AttentionBench {
       pool_.run([&](int thread) {
         for (int i = 0; i < tokens; ++i) {
           attend(context, thread);
-          pool_.barrier();
+          pool_.barrier(thread);
           merge(context, thread);
-          pool_.barrier();
+          pool_.barrier(thread);
         }
       });
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
