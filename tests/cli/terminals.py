@@ -25,4 +25,5 @@ def why_no_tmux() -> str:
     return ""
 
 
-needs_tmux = unittest.skipIf(why_no_tmux() != "", why_no_tmux())
+NO_TMUX = why_no_tmux()
+needs_tmux = unittest.skipIf(NO_TMUX, NO_TMUX)
