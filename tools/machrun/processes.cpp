@@ -37,20 +37,21 @@ int actions_add_close(Actions** actions, int file) { return ::posix_spawn_file_a
 int spawn(pid_t* process, const char* path, Actions* const* actions, const void*, char* const* arguments,
           char* const* environment) {
   std::vector<std::string> words;
-  const char* self = std::getenv("MACHRUN_SELF");
-  if (self != nullptr && executable() == path) {
+  bool is_self = false;
+  if (const char* self = std::getenv("MACHRUN_SELF"); self != nullptr && executable() == path) {
     std::istringstream list(self);
     for (std::string word; list >> word;) words.push_back(word);
     words.emplace_back(path);
+    is_self = true;
+  } else {
+    words.emplace_back(arguments[0]);
   }
-  if (words.empty()) words.emplace_back(arguments[0] != nullptr ? arguments[0] : path);
-  for (int i = 1; arguments[0] != nullptr && arguments[i] != nullptr; ++i) words.emplace_back(arguments[i]);
+  for (int i = 1; arguments[i] != nullptr; ++i) words.emplace_back(arguments[i]);
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  const char* program = self != nullptr && executable() == path ? words[0].c_str() : path;
-  return mac_error(
-      ::posix_spawn(process, program, actions != nullptr ? *actions : nullptr, nullptr, pointers.data(), environment));
+  return mac_error(::posix_spawn(process, is_self ? pointers[0] : path, actions != nullptr ? *actions : nullptr,
+                                 nullptr, pointers.data(), environment));
 }
 
 // Signals are bits of one word there, with other numbers.
