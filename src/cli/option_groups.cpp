@@ -37,7 +37,7 @@ std::vector<OptionSpec> runtime_options() {
        .low = 1,
        .high = 1 << 30,
        .example = "2048"},
-      threads_option(),
+      threads_option("worker threads, fewer on busy cores [physical cores]"),
       {.name = "--exact",
        .group = OptionGroup::kDevice,
        .help = "fp32 activations, plain loops: slow, the reference",
@@ -142,13 +142,13 @@ std::vector<OptionSpec> quant_option() {
            .example = "q8_0"}};
 }
 
-OptionSpec threads_option() {
+OptionSpec threads_option(std::string_view help) {
   return {.name = "--threads",
           .alias = "-t",
           .group = OptionGroup::kDevice,
           .kind = OptionKind::kInteger,
           .value = "N",
-          .help = "worker threads [physical cores]",
+          .help = help,
           .low = 1,
           .high = 1024,
           .example = "4"};

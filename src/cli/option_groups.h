@@ -14,10 +14,12 @@ std::vector<OptionSpec> model_option();          // --model
 std::vector<OptionSpec> runtime_options();       // --max-seq --device --threads --chunk …: how a model is loaded
 std::vector<OptionSpec> sampling_options();      // --max-tokens --temp … --stop --seed
 OptionSpec reps_option();                        // --reps: repetitions of a measurement
-OptionSpec threads_option();                     // --threads, part of runtime_options()
 std::vector<OptionSpec> json_option();           // --json
 std::vector<OptionSpec> quant_option();          // --quant, part of runtime_options()
 std::vector<OptionSpec> chat_options();          // --multiline --plain --no-history
 std::vector<OptionSpec> chat_template_option();  // --chat-template
+
+// --threads, part of runtime_options().
+OptionSpec threads_option(std::string_view help = "worker threads [physical cores]");
 
 }  // namespace anedvd

@@ -30,7 +30,8 @@ class LinearRunner {
       const ValueId value = phase_.outputs[i];
       const int64_t stride = row_stride(state_, value);
       const int first = share_.first - begin, last = share_.second - begin;
-      for_each_piece(linear, first, last, [&](const PanelRange& range, int p, int count) {
+      for_each_piece(linear, first, last, [&](size_t r, int p, int count) {
+        const PanelRange& range = linear.ranges[r];
         float* out = row_of(state_, mode_, value, thread_, 0) + int64_t(range.first + p) * kLanes;
         compute(linear, range, p, count, out, stride);
         finish(linear, range.first + p, count, out, stride);
@@ -50,7 +51,8 @@ class LinearRunner {
     float* up_out = gate_out + stride * state_.shared.columns;
     float* out = row_of(state_, mode_, phase_.outputs[0], thread_, 0);
     const int64_t out_stride = row_stride(state_, phase_.outputs[0]);
-    const auto compute_group = [&](const PanelRange& range, int p, int count) {
+    const auto compute_group = [&](size_t r, int p, int count) {
+      const PanelRange& range = gate.ranges[r];
       // The other threads have read these lines: to have them back takes as long as the panels do.
       if (!quantises)
         for (int c = 0; c < mode_.columns; ++c)
@@ -58,7 +60,7 @@ class LinearRunner {
             prefetch_for_write(out + c * out_stride + int64_t(range.first + p + i) * kLanes);
       compute(gate, range, p, count, gate_out, stride);
       add_bias(gate, range.first + p, count, gate_out, stride);
-      compute(up, up.ranges[size_t(&range - gate.ranges.data())], p, count, up_out, stride);
+      compute(up, up.ranges[r], p, count, up_out, stride);
       add_bias(up, range.first + p, count, up_out, stride);
       for (int c = 0; c < mode_.columns; ++c) {
         float* g = gate_out + c * stride;
@@ -76,10 +78,10 @@ class LinearRunner {
         }
       }
     };
-    for_each_piece(gate, share_.first, share_.second, [&](const PanelRange& range, int p, int count) {
+    for_each_piece(gate, share_.first, share_.second, [&](size_t r, int p, int count) {
       for (const int end = p + count; p < end;) {
         const int panels = std::min(kGatePanels - p % kGatePanels, end - p);  // a group's panels lie side by side
-        compute_group(range, p, panels);
+        compute_group(r, p, panels);
         p += panels;
       }
     });

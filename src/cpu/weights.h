@@ -42,13 +42,14 @@ struct LinearWeights {
   std::vector<PanelRange> ranges;    // one a thread
 };
 
-// Calls work(range, p, count) for the pieces that hold panels first … last − 1 of a linear: panels p … p + count − 1 of the range. A step that has fewer
+// Calls work(r, p, count) for the pieces that hold panels first … last − 1 of a linear: panels p … p + count − 1 of its range r. A step that has fewer
 // threads than the linear has ranges reads across their borders.
 template <class Work>
 void for_each_piece(const LinearWeights& linear, int first, int last, Work&& work) {
-  for (const PanelRange& range : linear.ranges) {
+  for (size_t r = 0; r < linear.ranges.size(); ++r) {
+    const PanelRange& range = linear.ranges[r];
     const int begin = std::max(first, range.first), end = std::min(last, range.first + range.count);
-    if (begin < end) work(range, begin - range.first, end - begin);
+    if (begin < end) work(r, begin - range.first, end - begin);
   }
 }
 
