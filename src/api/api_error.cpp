@@ -101,6 +101,15 @@ ApiError from_engine(const Error& error) {
   }
 }
 
+ApiError refused_by_engine(const Error& error, bool no_queue) {
+  if (error.code != ErrorCode::kBusy || !no_queue) return from_engine(error);
+  return {.status = 503,
+          .type = "overloaded_error",
+          .code = "engine_busy",
+          .message = "Another request is being answered; ask again later.",
+          .retry_after = 1};
+}
+
 std::string error_json(const ApiError& error, ApiDialect dialect, std::string_view request_id) {
   if (dialect == ApiDialect::kAnthropic)
     return text_of({{"type", "error"},

@@ -44,6 +44,9 @@ ApiError prompt_too_long(int prompt_tokens, int context, std::string_view param)
 // What the engine or a loader said. kUsage becomes 400, kBusy 429, kNoMemory and kDevice 503, the rest 500 without its words: they name files.
 ApiError from_engine(const Error& error);
 
+// The same of a request that it did not take. `no_queue`: a full engine is busy (503, Anthropic's 529), because nothing may wait.
+ApiError refused_by_engine(const Error& error, bool no_queue);
+
 // The error as JSON text (an object), and as an answer with all its headers. `request_id` is Anthropic's.
 std::string error_json(const ApiError& error, ApiDialect dialect, std::string_view request_id);
 Answer error_answer(const ApiError& error, ApiDialect dialect, std::string_view request_id);

@@ -97,7 +97,19 @@ class Response {
 std::unique_ptr<Response> whole_response(Answer answer, std::string note = {});
 
 // Faults that show before a request is whole.
-enum class HttpFault { kBadRequest, kTimeout, kBodyTooLarge, kUriTooLong, kHeadersTooLarge, kTooMany, kInternal };
+enum class HttpFault {
+  kBadRequest,
+  kBadTarget,      // percent signs that stand for nothing
+  kBadHost,        // none where there must be one, or several
+  kUnknownCoding,  // a Transfer-Encoding besides "chunked": nobody can tell where the body ends
+  kTimeout,
+  kBodyTooLarge,
+  kUriTooLong,
+  kHeadersTooLarge,
+  kTooMany,  // bodies
+  kFull,     // connections
+  kInternal
+};
 
 // What the server serves.
 class Application {

@@ -12,6 +12,8 @@ namespace {
 // A JSON value takes some 40 bytes whatever it is: a body of brackets alone must not grow without bound.
 constexpr size_t kMaxValues = 2'000'000;
 
+constexpr double kBeyond = 9223372036854775808.0;  // 2^63: the first that is no int64_t
+
 // An upper bound of the number of values: a value is followed by a comma, or closes something.
 bool has_too_many_values(std::string_view text) {
   size_t marks = 0;
@@ -63,6 +65,7 @@ ApiResult<std::optional<int64_t>> Fields::integer(std::string_view name, int64_t
   };
   if (value->is_number_unsigned()) {
     const uint64_t number = value->get<uint64_t>();
+    if (high == kAny && number > uint64_t(high)) return high;
     if (high < 0 || number > uint64_t(high) || int64_t(number) < low) return range();
     return int64_t(number);
   }
@@ -74,10 +77,8 @@ ApiResult<std::optional<int64_t>> Fields::integer(std::string_view name, int64_t
   if (value->is_number_float()) {
     const double number = value->get<double>();
     if (number != std::floor(number)) return wrong_type(path(name), "an integer");
-    // Bounds of ±2^62 mean "any": a larger number is that bound.
-    constexpr double kExact = 4611686018427387904.0;
-    if (number >= kExact) return high >= int64_t(kExact) ? ApiResult<std::optional<int64_t>>(high) : range();
-    if (number < double(low) || number > double(high)) return range();
+    if (number > double(high) && high == kAny) return high;
+    if (number < double(low) || number > double(high) || number >= kBeyond) return range();
     return int64_t(number);
   }
   return wrong_type(path(name), "an integer");

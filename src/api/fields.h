@@ -36,7 +36,8 @@ class Fields {
   std::string path(std::string_view name) const;
 
   ApiResult<std::optional<bool>> boolean(std::string_view name) const;
-  // A whole number (256.0 is one, "256" is not) in [low, high].
+  // A whole number (256.0 is one, "256" is not) in [low, high]. Whatever is above kAny is kAny.
+  static constexpr int64_t kAny = int64_t(1) << 62;
   ApiResult<std::optional<int64_t>> integer(std::string_view name, int64_t low, int64_t high) const;
   // A finite number in [low, high].
   ApiResult<std::optional<double>> number(std::string_view name, double low, double high) const;

@@ -16,13 +16,13 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// "example.org:8080" → "example.org", "[::1]:80" → "[::1]".
+// "example.org:8080" → "example.org", "[::1]:80" → "[::1]". What follows a colon and is no port belongs to the name.
 std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) {
-    const size_t end = host.find(']');
-    return end == std::string_view::npos ? host : host.substr(0, end + 1);
-  }
-  return host.substr(0, host.find(':'));
+  const size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  const size_t colon = bracket == std::string_view::npos ? bracket : host.find(':', bracket);
+  if (colon == std::string_view::npos || host.find_first_not_of("0123456789", colon + 1) != std::string_view::npos)
+    return host;
+  return host.substr(0, colon);
 }
 
 bool is_loopback_name(std::string_view host) {

@@ -68,25 +68,28 @@ class ThreadedEngine : public Engine {
     core_->cancel_all();
   }
 
-  Result<std::shared_ptr<Ticket>> submit(GenerationRequest request) override {
-    ANEDVD_TRY_VOID(check_request(request));
-    std::shared_ptr<Ticket> ticket;
+  Result<std::vector<std::shared_ptr<Ticket>>> submit_all(std::vector<GenerationRequest> parts) override {
+    for (const GenerationRequest& part : parts) ANEDVD_TRY_VOID(check_request(part));
+    std::vector<std::shared_ptr<Ticket>> tickets;
     {
       const std::lock_guard lock(mutex_);
       if (closed_) return fail(ErrorCode::kBusy, "the engine is closing; no new requests");
       // Who finds a free place does not wait: without a queue there is still room for `parallel` answers.
-      const int held = int(incoming_.size()) + statistics_.waiting + statistics_.running;
+      const int held = held_->load();
       if (held >= options_.parallel + options_.queue) {
         ++rejected_;
         return fail(ErrorCode::kBusy, "{} requests are waiting already; try again later",
                     std::max(0, held - options_.parallel));
       }
-      ticket = std::make_shared<Ticket>(++last_id_, options_.unread_events);
-      ticket->attach([wakeup = wakeup_] { wakeup->poke(); });
-      incoming_.push_back({std::move(request), ticket});
+      const auto place = std::make_shared<QueuePlace>(held_);
+      for (GenerationRequest& part : parts) {
+        tickets.push_back(std::make_shared<Ticket>(++last_id_, options_.unread_events));
+        tickets.back()->attach([wakeup = wakeup_] { wakeup->poke(); });
+        incoming_.push_back({std::move(part), tickets.back(), place});
+      }
     }
     wakeup_->poke();
-    return ticket;
+    return tickets;
   }
 
   void close() override {
@@ -116,6 +119,7 @@ class ThreadedEngine : public Engine {
   struct Incoming {
     GenerationRequest request;
     std::shared_ptr<Ticket> ticket;
+    std::shared_ptr<QueuePlace> place;
   };
 
   Result<> check_request(const GenerationRequest& request) const {
@@ -139,7 +143,7 @@ class ThreadedEngine : public Engine {
       // Until the core tells, they count as waiting.
       statistics_.waiting += int(incoming.size());
     }
-    for (Incoming& one : incoming) core_->add(std::move(one.request), std::move(one.ticket));
+    for (Incoming& one : incoming) core_->add(std::move(one.request), std::move(one.ticket), std::move(one.place));
   }
 
   bool turn() {
@@ -170,12 +174,21 @@ class ThreadedEngine : public Engine {
   uint64_t last_id_ = 0, rejected_ = 0;
   bool closed_ = false;
 
+  const std::shared_ptr<std::atomic<int>> held_ =
+      std::make_shared<std::atomic<int>>(0);  // places in the queue and beyond it
   const std::shared_ptr<Wakeup> wakeup_ = std::make_shared<Wakeup>();
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
 
 }  // namespace
+
+Result<std::shared_ptr<Ticket>> Engine::submit(GenerationRequest request) {
+  std::vector<GenerationRequest> alone;
+  alone.push_back(std::move(request));
+  ANEDVD_TRY(const auto tickets, submit_all(std::move(alone)));
+  return tickets.front();
+}
 
 Result<std::unique_ptr<Engine>> Engine::start(std::unique_ptr<Runtime> runtime, const EngineOptions& options) {
   ANEDVD_TRY(const Tokenizer* tokenizer, runtime->tokenizer());

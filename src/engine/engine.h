@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/request.h"
@@ -50,9 +51,12 @@ class Engine {
   // Cancels what is under way and joins the thread.
   virtual ~Engine() = default;
 
-  // Queues a request. Errors: kUsage (empty or too long a prompt, an id outside the vocabulary, a bad parameter: named), kBusy (the queue is full,
-  // or the engine is closing).
-  virtual Result<std::shared_ptr<Ticket>> submit(GenerationRequest request) = 0;
+  // Queues what belongs together, all of it or nothing: however many they are, they take one place in the queue. Errors: kUsage (empty or too long a
+  // prompt, an id outside the vocabulary, a bad parameter: named), kBusy (the queue is full, or the engine is closing).
+  virtual Result<std::vector<std::shared_ptr<Ticket>>> submit_all(std::vector<GenerationRequest> parts) = 0;
+
+  // One request by itself.
+  Result<std::shared_ptr<Ticket>> submit(GenerationRequest request);
 
   // No new requests from here on; those under way go on.
   virtual void close() = 0;

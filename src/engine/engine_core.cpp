@@ -48,14 +48,15 @@ Result<std::unique_ptr<EngineCore>> EngineCore::make(Runtime& runtime, const Tok
   return core;
 }
 
-void EngineCore::add(GenerationRequest request, std::shared_ptr<Ticket> ticket) {
+void EngineCore::add(GenerationRequest request, std::shared_ptr<Ticket> ticket, std::shared_ptr<QueuePlace> place) {
   auto job = std::make_unique<Job>(std::move(request), std::move(ticket), tokenizer_, pool_);
+  job->place = std::move(place);
   const int room = runtime_.info().max_seq - job->usage.prompt_tokens;
   const int wanted = job->request.max_tokens;
   job->limit = job->usage.prompt_tokens + (wanted < 0 ? room : std::min(wanted, room));
-  const auto place =
+  const auto at =
       std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& other) { return job->more_urgent_than(*other); });
-  jobs_.insert(place, std::move(job));
+  jobs_.insert(at, std::move(job));
 }
 
 bool EngineCore::step() {

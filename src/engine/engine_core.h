@@ -25,7 +25,7 @@ class EngineCore {
                                                   const EngineOptions& options);
 
   // The request was checked.
-  void add(GenerationRequest request, std::shared_ptr<Ticket> ticket);
+  void add(GenerationRequest request, std::shared_ptr<Ticket> ticket, std::shared_ptr<QueuePlace> place);
 
   // One step. False when nobody had anything to do. Whoever ended in it hears of it from announce(), so that what statistics() then says can be
   // told first: who has an answer finds its tokens counted and its place free.

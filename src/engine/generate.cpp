@@ -4,6 +4,12 @@
 
 namespace anedvd {
 
+void follow_format(const Conversation& conversation, GenerationRequest& request) {
+  const std::vector<std::string> starts = conversation.turn_starts();
+  request.strip_first_space = !starts.empty();
+  request.stop.insert(request.stop.end(), starts.begin(), starts.end());
+}
+
 Result<GenerateResult> generate(Engine& engine, GenerationRequest request, const TextSink& on_text,
                                 const std::function<void(int)>& on_prefilled) {
   constexpr auto kPatience = std::chrono::milliseconds(50);

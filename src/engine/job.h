@@ -1,6 +1,7 @@
 // A request under way. Internal to the engine.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -22,6 +23,18 @@ enum class JobState {
   kEnded,   // its last event was posted; it goes before the next step
 };
 
+// A request's place in the queue and among the answers: taken as long as one of its parts is there.
+class QueuePlace {
+ public:
+  explicit QueuePlace(std::shared_ptr<std::atomic<int>> held) : held_(std::move(held)) { ++*held_; }
+  ~QueuePlace() { --*held_; }
+  QueuePlace(const QueuePlace&) = delete;
+  QueuePlace& operator=(const QueuePlace&) = delete;
+
+ private:
+  const std::shared_ptr<std::atomic<int>> held_;
+};
+
 struct Job {
   Job(GenerationRequest wanted, std::shared_ptr<Ticket> channel, const Tokenizer& tokenizer, PagePool& pool)
       : request(std::move(wanted)),
@@ -29,7 +42,8 @@ struct Job {
         tokens(request.prompt),
         cache(pool),
         sampler(request.sampling),
-        answer(tokenizer, request.stop, request.emit_control, request.from_template && tokenizer.drops_first_space()) {
+        answer(tokenizer, request.stop, request.emit_control,
+               request.strip_first_space || (request.from_template && tokenizer.drops_first_space())) {
     sampler.accept_prompt(request.prompt);
     usage.prompt_tokens = int(request.prompt.size());
     usage.seed = sampler.seed();
@@ -50,6 +64,7 @@ struct Job {
 
   const GenerationRequest request;
   const std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<QueuePlace> place;
   std::vector<Token> tokens;  // the prompt, then the answer
   int limit = 0;              // tokens it may have at most, prompt included
   SequenceCache cache;

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "sampling/sampler.h"
+#include "text/conversation.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {
@@ -35,11 +36,15 @@ struct GenerationRequest {
   int prompt_logprobs = -1;       // the same for the prompt's tokens
   bool from_template =
       false;  // the answer is a message: a space that the vocabulary puts before every text is none of it
-  bool emit_control = false;  // text of control tokens is part of the answer
-  bool reuse = true;          // may take a cached prefix; cached states have no logits, so prompt_logprobs turns it off
-  int speculate = -1;         // drafted tokens a step at most; −1: the engine's choice, 0: none
+  bool strip_first_space = false;  // the same of the format that the prompt is in
+  bool emit_control = false;       // text of control tokens is part of the answer
+  bool reuse = true;   // may take a cached prefix; cached states have no logits, so prompt_logprobs turns it off
+  int speculate = -1;  // drafted tokens a step at most; −1: the engine's choice, 0: none
   Priority priority = Priority::kInteractive;
 };
+
+// What a conversation's format asks of the answer to it: where it begins and ends (Conversation::turn_starts).
+void follow_format(const Conversation& conversation, GenerationRequest& request);
 
 enum class FinishReason { kStop, kLength, kCancelled };
 std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"

@@ -49,6 +49,22 @@ std::optional<HttpFault> hopeless_start(std::string_view bytes, size_t max_uri) 
   return is_request ? std::nullopt : std::optional(HttpFault::kBadRequest);
 }
 
+std::optional<HttpFault> framing_fault(const Request& head, int version) {
+  int hosts = 0, codings = 0, lengths = 0;
+  bool is_chunked = false;
+  for (const Header& header : head.headers) {
+    hosts += header.name == "host";
+    lengths += header.name == "content-length";
+    if (header.name != "transfer-encoding") continue;
+    ++codings;
+    is_chunked = lower_ascii(header.value) == "chunked";
+  }
+  if (hosts > 1 || (hosts == 0 && version >= 11)) return HttpFault::kBadHost;
+  if (codings == 0) return std::nullopt;
+  if (codings > 1 || !is_chunked) return HttpFault::kUnknownCoding;
+  return lengths > 0 || version < 11 ? std::optional(HttpFault::kBadRequest) : std::nullopt;
+}
+
 bool is_harmless_id(std::string_view id) {
   return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), [](char c) {
     return std::isalnum(uint8_t(c)) != 0 || c == '-' || c == '_' || c == '.' || c == ':';

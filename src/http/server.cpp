@@ -40,9 +40,7 @@ constexpr size_t kHeadRead = 8 << 10, kBodyRead = 64 << 10;
 constexpr size_t kAheadBytes = 64 << 10;    // of further requests, read while one is answered
 constexpr size_t kDiscardBytes = 64 << 10;  // a refused body so small is read, so that the connection can go on
 constexpr size_t kSlowestBody = 16 << 10;   // bytes a second, averaged
-
-constexpr std::string_view kFull =
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+constexpr auto kLingerSilence = std::chrono::seconds(2), kLongestLinger = std::chrono::seconds(15);
 
 Clock::duration seconds(double value) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
@@ -128,12 +126,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
     if (!linger_) co_return;
-    const auto end = Clock::now() + std::chrono::seconds(2);
-    size_t budget = size_t(8) << 20;
-    while (budget > 0) {
+    // Many clients send all of a body before they look for an answer, however long it is.
+    const auto end = Clock::now() + kLongestLinger;
+    while (!state_.is_draining) {
       buffer_.clear();
-      if (co_await read_some(end - Clock::now(), kBodyRead) != Read::kMore) co_return;
-      budget -= std::min(budget, buffer_.size());
+      const auto left = std::min<Clock::duration>(kLingerSilence, end - Clock::now());
+      if (co_await read_some(left, kBodyRead) != Read::kMore) co_return;
     }
   }
 
@@ -325,8 +323,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     if (bytes > options.max_header) return HttpFault::kHeadersTooLarge;
     if (const std::string_view id = request.header("x-request-id"); is_harmless_id(id)) request.id = std::string(id);
-    if (!split_target(request)) return HttpFault::kBadRequest;
-    return std::nullopt;
+    if (!split_target(request)) return HttpFault::kBadTarget;
+    return framing_fault(request, int(message.version()));
   }
   std::optional<HttpFault> take_head(Parser& parser, Request& request) {
     return take_head(parser, request, state_.options);
@@ -537,7 +535,7 @@ class SocketServer : public Server {
       socket.set_option(tcp::no_delay(true), ignored);
       if (state_.connections >= state_.options.max_connections) {
         socket.non_blocking(true, ignored);
-        socket.write_some(asio::buffer(kFull), ignored);
+        socket.write_some(asio::buffer(refusal()), ignored);
         continue;
       }
       auto connection = std::make_shared<Connection>(io_, std::move(socket), state_);
@@ -549,6 +547,17 @@ class SocketServer : public Server {
     co_await connection->run();
     connection.reset();
     stop_when_empty();
+  }
+
+  // For one connection too many: nothing of its request has been read.
+  std::string refusal() {
+    Request request;
+    request.id = random_id("req_");
+    const Answer answer = state_.application->fault(request, HttpFault::kFull);
+    return head_bytes({answer.status, answer.headers, false},
+                      state_.application->common_headers(request, answer.status), 11, false,
+                      int64_t(answer.body.size())) +
+           answer.body;
   }
 
   void tell_all() {

@@ -23,6 +23,7 @@ constexpr std::string_view kChatml =
     "}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
+constexpr std::string_view kPlainName = "plain";
 constexpr std::string_view kPlain =
     "{{ bos_token }}{% for message in messages %}{{ message.role | capitalize }}: {{ message.content or '' }}\n\n{% "
     "endfor %}"
@@ -112,7 +113,7 @@ Result<Conversation> Conversation::make(const TensorSource& source, const Tokeni
     return Conversation(std::move(chat_template), std::move(origin), specials);
   };
   if (choice == "chatml") return parsed(kChatml, "chatml", "chatml");
-  if (choice == "plain") return parsed(kPlain, "plain", "plain");
+  if (choice == kPlainName) return parsed(kPlain, "plain", std::string(kPlainName));
   const std::string_view wanted = choice.empty() ? "default" : choice;
   const auto named =
       std::find_if(templates.begin(), templates.end(), [&](const NamedTemplate& t) { return t.name == wanted; });
@@ -130,7 +131,12 @@ Result<Conversation> Conversation::make(const TensorSource& source, const Tokeni
   const bool has_chatml = tokenizer.find("<|im_start|>") && tokenizer.find("<|im_end|>");
   warn("{}: no chat template; using {}, --chat-template chooses another", visible(file),
        has_chatml ? "ChatML" : "a plain transcript");
-  return has_chatml ? parsed(kChatml, "chatml", "chatml") : parsed(kPlain, "plain", "plain");
+  return has_chatml ? parsed(kChatml, "chatml", "chatml") : parsed(kPlain, "plain", std::string(kPlainName));
+}
+
+std::vector<std::string> Conversation::turn_starts() const {
+  if (origin_ != kPlainName) return {};
+  return {"\n\nUser:", "\n\nSystem:", "\n\nAssistant:", "\n\nTool:"};
 }
 
 Result<RenderedText> Conversation::render_as_is(const ConversationInput& input) const {

@@ -48,6 +48,10 @@ class Conversation {
   // Its tokens. No BOS is added: templates write it themselves.
   Result<std::vector<Token>> encode(const Tokenizer& tokenizer, const ConversationInput& input) const;
 
+  // A plain transcript has no tokens that end a turn: there an answer ends where the model goes on with the next turn's beginning, one of these texts,
+  // and begins behind a space. Empty for every other format.
+  std::vector<std::string> turn_starts() const;
+
   // Where the template comes from: "the model's own", "chatml", "plain", a file or a variant. For --verbose and `info`.
   const std::string& origin() const { return origin_; }
 

@@ -118,6 +118,20 @@ TEST_F(Anthropic, BlocksOfEveryKindInTheHistory) {
   EXPECT_EQ(messages[4].dump(), R"({"role":"user","content":"and"})");
 }
 
+TEST_F(Anthropic, NothingOfATurnWithResultsIsDropped) {
+  start();
+  const Got got = post(
+      "/v1/messages",
+      R"({"max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"1","content":"r"},)"
+      R"({"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"2","name":"f","input":{}}]},{"role":"user","content":"end"}]})",
+      {{"x-anedvd-trace", "1"}});
+  ASSERT_EQ(got.status, 200) << got.body;
+  const Json messages = got.json()["anedvd_trace"]["messages"];
+  EXPECT_EQ(messages[0]["role"], "tool");
+  EXPECT_EQ(messages[1]["tool_calls"][0]["function"]["name"], "f");
+  EXPECT_EQ(messages[1]["reasoning_content"], "t");
+}
+
 struct BadField {
   const char *fields, *word;
 };
@@ -131,7 +145,9 @@ TEST_F(Anthropic, FaultsNameTheirField) {
       {R"("stream":1)", "stream"},
       {R"("tools":[{"name":"f","input_schema":{}}])", "tools"},
       {R"("tool_choice":{"type":"any"})", "tool_choice"},
+      {R"("tool_choice":{"type":"bogus"})", "tool_choice.type"},
       {R"("thinking":{"type":"maybe"})", "thinking.type"},
+      {R"("thinking":{"type":"enabled","budget_tokens":"x"})", "thinking.budget_tokens"},
       {R"("output_config":{"format":{"type":"json_schema"}})", "output_config.format"},
   };
   for (const BadField& row : rows) {

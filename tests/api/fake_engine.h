@@ -20,14 +20,17 @@ class FakeEngine : public Engine {
     tokenizer_ = *runtime_->tokenizer();
   }
 
-  Result<std::shared_ptr<Ticket>> submit(GenerationRequest request) override {
+  Result<std::vector<std::shared_ptr<Ticket>>> submit_all(std::vector<GenerationRequest> parts) override {
     if (is_full) return fail(ErrorCode::kBusy, "queue: full");
-    auto ticket = std::make_shared<Ticket>(++last_id_, 256);
-    script_(request, *ticket);
-    const std::lock_guard lock(mutex_);
-    requests_.push_back(std::move(request));
-    tickets_.push_back(ticket);
-    return ticket;
+    std::vector<std::shared_ptr<Ticket>> made;
+    for (GenerationRequest& part : parts) {
+      made.push_back(std::make_shared<Ticket>(++last_id_, 256));
+      script_(part, *made.back());
+      const std::lock_guard lock(mutex_);
+      requests_.push_back(std::move(part));
+      tickets_.push_back(made.back());
+    }
+    return made;
   }
 
   void close() override {}

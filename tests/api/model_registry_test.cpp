@@ -58,7 +58,13 @@ TEST_F(Registry, FirstLoadOfTheDefaultModelAnswersAtOnce) {
   };
   ModelRegistry registry({{"a", data("tiny-llama-q4_1.gguf")}}, std::move(slow));
   EXPECT_EQ(get(registry, "a"), "model_loading");
+  EXPECT_GT(registry.list()[0].facts.created, 1'000'000'000);  // the file's time is known before anything is read
   registry.start();
+  // Clients that look once, at their start, find what the head of the file says.
+  for (int i = 0; i < 3000 && registry.list()[0].facts.context == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GT(registry.list()[0].facts.context, 0);
+  EXPECT_GT(registry.list()[0].facts.parameters, 0);
   EXPECT_EQ(get(registry, "a"), "model_loading");
   EXPECT_FALSE(registry.is_ready());
   gate.unlock();

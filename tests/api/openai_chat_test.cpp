@@ -293,6 +293,93 @@ TEST_F(OpenAiChat, TruncationDropsTheOldestAndTells) {
   EXPECT_NE(prompt.find("the last one"), std::string::npos);
 }
 
+// The longest conversation that fits is kept: one message more would be too many.
+TEST_F(OpenAiChat, TruncationDropsNoMoreThanItMust) {
+  start();
+  for (const char* words : {"ok", "", "turn with some more words in it than that"})
+    for (const int turns : {90, 131, 1000}) {
+      Json body = {{"messages", Json::array()}, {"truncation", "auto"}, {"max_tokens", 1}};
+      for (int i = 0; i < turns; ++i)
+        body["messages"].push_back({{"role", i % 2 ? "assistant" : "user"}, {"content", words}});
+      body["messages"].push_back({{"role", "user"}, {"content", "the last one"}});
+      const Got got = post("/v1/chat/completions", body.dump(), {{"x-anedvd-trace", "1"}});
+      ASSERT_EQ(got.status, 200) << got.body;
+      const int kept = int(last().prompt.size()), limit = 512 - 32;
+      EXPECT_LE(kept, limit);
+      const Json seen = got.json()["anedvd_trace"]["messages"];
+      if (seen.size() < body["messages"].size()) {
+        const Json& next = body["messages"][body["messages"].size() - seen.size() - 1];
+        Json more = {{"messages", Json::array({next})}};
+        for (const Json& message : seen) more["messages"].push_back(message);
+        EXPECT_GT(post("/tokenize", more.dump()).json()["count"], limit) << words << turns;
+      }
+      EXPECT_EQ(seen.back()["content"], "the last one");
+    }
+}
+
+TEST_F(OpenAiChat, TruncationOfAVeryLongConversationIsQuick) {
+  start();
+  Json body = {{"messages", Json::array()}, {"truncation", "auto"}, {"max_tokens", 1}};
+  for (int i = 0; i < 30000; ++i) body["messages"].push_back({{"role", i % 2 ? "assistant" : "user"}, {"content", ""}});
+  body["messages"].push_back({{"role", "user"}, {"content", "the last one"}});
+  const std::string text = body.dump();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(post("/v1/chat/completions", text).status, 200);
+  // Dropping one at a time took minutes; this is far from any machine's noise.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(OpenAiChat, TruncationLeavesNoToolResultWithoutItsCall) {
+  start();
+  Json body = {{"messages", Json::array()}, {"truncation", "auto"}, {"max_tokens", 1}};
+  const std::string words(300, 'x');
+  for (int i = 0; i < 40; ++i) {
+    body["messages"].push_back(
+        {{"role", "assistant"},
+         {"content", words},
+         {"tool_calls",
+          Json::array({{{"id", "c"}, {"type", "function"}, {"function", {{"name", "f"}, {"arguments", "{}"}}}}})}});
+    body["messages"].push_back({{"role", "tool"}, {"content", words}, {"tool_call_id", "c"}});
+  }
+  body["messages"].push_back({{"role", "user"}, {"content", "the last one"}});
+  const Got got = post("/v1/chat/completions", body.dump(), {{"x-anedvd-trace", "1"}});
+  ASSERT_EQ(got.status, 200) << got.body;
+  EXPECT_NE(got.json()["anedvd_trace"]["messages"][0]["role"], "tool");
+}
+
+TEST_F(OpenAiChat, FieldsThatChangeNothingAreOfTheirTypeAllTheSame) {
+  start();
+  for (const char* wrong : {R"("user":5)", R"("metadata":"x")", R"("store":"x")", R"("id_slot":"x")", R"("samplers":5)",
+                            R"("parallel_tool_calls":"x")", R"("function_call":{"name":"x"})",
+                            R"("seed":18446744073709551615)", R"("seed":1180591620717411303424)"})
+    EXPECT_EQ(post("/v1/chat/completions", with(wrong)).status, 400) << wrong;
+  for (const char* right :
+       {R"("user":"me")", R"("metadata":{"a":"b"})", R"("store":true)", R"("function_call":"none")",
+        R"("seed":9223372036854775807)", R"("seed":-1)", R"("max_tokens":1e30)", R"("top_k":18446744073709551615)"})
+    EXPECT_EQ(post("/v1/chat/completions", with(right)).status, 200) << right;
+}
+
+TEST_F(OpenAiChat, AnAnswerThatWasCutIsCountedAsFarAsItCame) {
+  start([](const GenerationRequest&, Ticket& ticket) {
+    ticket.post(Started{3, 0});
+    for (int i = 0; i < 5; ++i) ticket.post(TextDelta{"a", {TokenRecord{40, 0, {}}}});
+  });
+  const auto response = begin(request("POST", "/v1/chat/completions", with(R"("stream":true)")));
+  Outgoing out;
+  response->advance(out);
+  EXPECT_EQ(response->record().generated, 5);
+  EXPECT_EQ(response->record().finish, "");
+  response->shut_down();
+  response->advance(out);
+  EXPECT_TRUE(out.done);
+  const RequestRecord record = response->record();
+  EXPECT_EQ(record.generated, 5);
+  EXPECT_EQ(record.note, "shutting_down");
+  // It was none of the answers whose times are told.
+  service_->finished(request("POST", "/v1/chat/completions", ""), 200, record, 0.5);
+  EXPECT_NE(get("/metrics").body.find("anedvd:e2e_request_latency_seconds_count{model=\"tiny\"} 0"), std::string::npos);
+}
+
 TEST_F(OpenAiChat, FullQueueIs429AndBusyIs503) {
   start();
   engine_->is_full = true;

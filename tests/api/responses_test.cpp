@@ -98,9 +98,45 @@ TEST_F(Responses, CancelStopsAnAnswerUnderWay) {
   response->advance(out);
   const size_t at = out.bytes.find("resp_");
   const std::string id = out.bytes.substr(at, 29);
-  EXPECT_EQ(post("/v1/responses/" + id + "/cancel", "").status, 200);
+  EXPECT_EQ(get("/v1/responses/" + id).json()["status"], "in_progress");
+  const Json cancelled = post("/v1/responses/" + id + "/cancel", "").json();
+  EXPECT_EQ(cancelled["id"], id);
+  EXPECT_EQ(cancelled["status"], "cancelled");
+  for (const char* key : {"output", "model", "tools", "tool_choice", "parallel_tool_calls", "created_at"})
+    EXPECT_TRUE(cancelled.contains(key)) << key;  // the official client reads them
+  EXPECT_TRUE(cancelled["output"].is_array());
   EXPECT_TRUE(engine_->tickets().front()->cancelled());
   EXPECT_EQ(post("/v1/responses/resp_nothing/cancel", "").status, 404);
+}
+
+TEST_F(Responses, AReferenceStandsForAStoredItem) {
+  start();
+  const Json stored = post("/v1/responses", R"({"input":"a"})").json();
+  const Json reference = {{"type", "item_reference"}, {"id", stored["output"][0]["id"]}};
+  const Json body = {{"input", Json::array({reference, {{"role", "user"}, {"content", "go on"}}})}};
+  const Got got = post("/v1/responses", body.dump(), {{"x-anedvd-trace", "1"}});
+  ASSERT_EQ(got.status, 200) << got.body;
+  const Json first = got.json()["anedvd_trace"]["messages"][0];
+  EXPECT_EQ(first["role"], "assistant");
+  EXPECT_EQ(first["content"], stored["output"][0]["content"][0]["text"]);
+  EXPECT_EQ(post("/v1/responses", R"({"input":[{"type":"item_reference","id":"msg_none"}]})").status, 404);
+  EXPECT_EQ(post("/v1/responses", R"({"input":[{"type":"item_reference"}]})").status, 400);
+}
+
+TEST_F(Responses, TheirPathsGoWithoutVersionToo) {
+  start();
+  const std::string id = post("/responses", R"({"input":"a"})").json()["id"];
+  EXPECT_EQ(get("/responses/" + id).json()["id"], id);
+  EXPECT_EQ(post("/responses/input_tokens", R"({"input":"a"})").status, 200);
+  EXPECT_EQ(post("/responses/" + id + "/cancel", "").status, 200);
+  EXPECT_EQ(ask(request("DELETE", "/responses/" + id)).status, 200);
+  EXPECT_EQ(get("/responses/" + id).status, 404);
+}
+
+TEST_F(Responses, EffortsAndMetadataAreChecked) {
+  start();
+  for (const char* wrong : {R"("reasoning":{"effort":"bogus"})", R"("metadata":5)", R"("parallel_tool_calls":"x")"})
+    EXPECT_EQ(post("/v1/responses", fmt::format(R"({{"input":"a",{}}})", wrong)).status, 400) << wrong;
 }
 
 TEST_F(Responses, ItemsOfEveryKind) {

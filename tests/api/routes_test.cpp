@@ -140,6 +140,7 @@ TEST_F(Routes, MetricsCountRequestsInPrometheusForm) {
   start(Answering{}, {.metric_names = MetricNames::kLlamaCpp});
   RequestRecord record;
   record.kind = "chat";
+  record.model = "tiny";
   record.prompt = 5;
   record.generated = 3;
   service_->finished(request("POST", "/v1/chat/completions", ""), 200, record, 0.5);
@@ -151,7 +152,7 @@ TEST_F(Routes, MetricsCountRequestsInPrometheusForm) {
        {"anedvd:requests_total{route=\"/v1/chat/completions\",code=\"200\"} 1", "anedvd:requests_cancelled_total 1",
         "anedvd:requests_total{route=\"other\",code=\"404\"} 1", "anedvd:model_loaded{model=\"tiny\"} 1",
         "# TYPE anedvd:tokens_predicted_total counter", "llamacpp:tokens_predicted_total{model=\"tiny\"}",
-        "anedvd:e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1"})
+        "anedvd:e2e_request_latency_seconds_bucket{model=\"tiny\",le=\"+Inf\"} 1"})
     EXPECT_NE(got.body.find(line), std::string::npos) << line;
   EXPECT_EQ(got.body.find("scanner"), std::string::npos);
 }
@@ -180,7 +181,7 @@ TEST(RequestLog, TerminalLineAsPeopleReadIt) {
   logged.record.prompt = 44;
   logged.record.reused = 22;
   logged.record.generated = 8;
-  logged.record.decode_s = 8.0 / 131;
+  logged.record.decode_s = 7.0 / 131;  // the first token came out of the prompt
   logged.record.finish = "stop";
   logged.seconds = 0.1;
   EXPECT_EQ(log_line_of(logged, LogStyle::kTerminal, 0).substr(8),

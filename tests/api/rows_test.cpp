@@ -139,31 +139,84 @@ TEST_F(Rows, OffsetsOfCompletionsCountCharacters) {
   EXPECT_EQ(offsets.back(), 4);  // "b" is the fifth character, the twelfth byte
 }
 
+// A vocabulary that puts BOS before every prompt: it is no part of the text, and never put twice.
+TEST_F(Rows, ABosThatWasAddedIsNoPartOfTheText) {
+  start_with_bos();
+  const Json body = {{"prompt", "a b"}, {"echo", true}, {"logprobs", 0}, {"max_tokens", 0}};
+  const Json choice = post("/v1/completions", body.dump()).json()["choices"][0];
+  EXPECT_EQ(choice["text"], "a b");
+  const Json& offsets = choice["logprobs"]["text_offset"];
+  ASSERT_EQ(offsets.size(), 3u) << choice.dump();
+  EXPECT_EQ(offsets.dump(), "[0,0,1]");
+  Json streamed = body;
+  streamed["stream"] = true;
+  EXPECT_EQ(post("/v1/completions", streamed.dump()).events()[0]["choices"][0]["logprobs"]["text_offset"].dump(),
+            "[0,0,1]");
+
+  const std::string bos =
+      post("/detokenize", R"({"tokens":[)" + std::to_string(last().prompt.front()) + "]}").json()["content"];
+  for (const char* text : {"a b", "", "x"}) {
+    const Json given = {{"prompt", bos + text}}, bare = {{"prompt", text}};
+    EXPECT_EQ(post("/tokenize", given.dump()).json()["tokens"], post("/tokenize", bare.dump()).json()["tokens"]);
+  }
+}
+
+// A model without a chat format has no token that ends a turn: the transcript's next turn does, and clients hear of no stop string of theirs.
+TEST_F(Rows, APlainTranscriptEndsBeforeTheNextTurn) {
+  chat_template_ = "plain";
+  Answering answering;
+  answering.stop = "\n\nUser:";
+  start(answering);
+  const Json message =
+      post("/v1/messages", R"({"max_tokens":9,"messages":[{"role":"user","content":"hi"}],"stop_sequences":["X"]})")
+          .json();
+  EXPECT_EQ(message["stop_reason"], "end_turn");
+  EXPECT_TRUE(message["stop_sequence"].is_null());
+  const GenerationRequest asked = last();
+  EXPECT_TRUE(asked.strip_first_space);
+  for (const char* stop : {"X", "\n\nUser:", "\n\nSystem:"})
+    EXPECT_NE(std::find(asked.stop.begin(), asked.stop.end(), stop), asked.stop.end()) << stop;
+  post("/v1/chat/completions",
+       R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Well"}]})");
+  EXPECT_FALSE(last().strip_first_space);  // it goes on inside a message
+  post("/v1/completions", R"({"prompt":"hi"})");
+  EXPECT_TRUE(last().stop.empty());
+}
+
+TEST_F(Rows, OtherFormatsHaveTheirOwnEnds) {
+  start();
+  post("/v1/chat/completions", kHi);
+  EXPECT_TRUE(last().stop.empty());
+  EXPECT_FALSE(last().strip_first_space);
+}
+
 TEST_F(Rows, MetricsUnderVllmsNames) {
   ServiceOptions options;
   options.metric_names = MetricNames::kVllm;
   start(Answering{}, options);
   RequestRecord record;
   record.kind = "chat";
+  record.model = "tiny";
   record.generated = 3;
   service_->finished(request("POST", "/v1/chat/completions", ""), 200, record, 0.5);
   const std::string text = get("/metrics").body;
   for (const char* line :
        {"vllm:num_requests_running{model_name=\"tiny\"} 0", "vllm:generation_tokens_total{model_name=\"tiny\"}",
         "vllm:prompt_tokens_total{model_name=\"tiny\"}", "vllm:kv_cache_usage_perc{model_name=\"tiny\"}",
-        "vllm:e2e_request_latency_seconds_count 1", "anedvd:requests_processing{model=\"tiny\"} 0"})
+        "vllm:e2e_request_latency_seconds_count{model_name=\"tiny\"} 1",
+        "anedvd:requests_processing{model=\"tiny\"} 0"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
   EXPECT_EQ(text.find("llamacpp:"), std::string::npos);
 }
 
 TEST(ResponseStoreBounds, TheOldestGoWhenTheBytesAreUsedUp) {
   ResponseStore store(100, 1000);
-  for (const char* id : {"a", "b", "c"}) store.put({id, "{}", nullptr, 400});
+  for (const char* id : {"a", "b", "c"}) store.put({id, "{}", nullptr, {}, 400});
   EXPECT_FALSE(store.get("a"));
   EXPECT_TRUE(store.get("b") && store.get("c"));
-  store.put({"large", "{}", nullptr, 1001});  // alone too large: kept by nobody
+  store.put({"large", "{}", nullptr, {}, 1001});  // alone too large: kept by nobody
   EXPECT_FALSE(store.get("large"));
-  store.put({"d", "{}", nullptr, 1000});
+  store.put({"d", "{}", nullptr, {}, 1000});
   EXPECT_TRUE(store.get("d"));
 }
 

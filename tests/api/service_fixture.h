@@ -2,6 +2,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,6 +12,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "api/fake_engine.h"
 #include "api/service/service.h"
@@ -64,18 +68,32 @@ class ServiceTest : public testing::Test {
       engine_ = engine.get();
       return std::unique_ptr<Engine>(std::move(engine));
     };
+    registry.chat_template = chat_template_;
     registry.loaded = [this](const std::string&, const Result<std::shared_ptr<ServedModel>>&) {
       const std::lock_guard lock(mutex_);
       is_loaded_ = true;
       changed_.notify_all();
     };
-    models_ = std::make_unique<ModelRegistry>(
-        std::vector<ModelEntry>{{"tiny", std::string(ANEDVD_TEST_DATA) + "/tiny-llama-q4_1.gguf", {"small"}}},
-        std::move(registry));
+    models_ =
+        std::make_unique<ModelRegistry>(std::vector<ModelEntry>{{"tiny", model_, {"small"}}}, std::move(registry));
     service_ = std::make_unique<Service>(*models_, std::move(options));
     models_->start();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return is_loaded_; });
+  }
+
+  // The same with a copy of the model that wants BOS before every text.
+  void start_with_bos() {
+    std::ifstream file(model_, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    constexpr std::string_view kKey = "tokenizer.ggml.add_bos_token";
+    const size_t at = bytes.find(kKey);
+    ASSERT_NE(at, std::string::npos);
+    bytes[at + kKey.size() + 4] = 1;  // behind the type
+    model_ = testing::TempDir() + "with-bos-" + std::to_string(::getpid()) + ".gguf";
+    std::ofstream(model_, std::ios::binary) << bytes;
+    start();
+    std::remove(model_.c_str());  // mapped by now
   }
 
   Request request(const std::string& method, const std::string& target, const std::string& body = {},
@@ -142,6 +160,8 @@ class ServiceTest : public testing::Test {
   // The last request that reached the engine.
   GenerationRequest last() const { return engine_->requests().back(); }
 
+  std::string model_ = std::string(ANEDVD_TEST_DATA) + "/tiny-llama-q4_1.gguf";
+  std::string chat_template_;
   FakeEngine* engine_ = nullptr;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<Service> service_;

@@ -386,6 +386,37 @@ TEST(Engine, RefusesWhatCannotBeServed) {
   EXPECT_EQ(engine->statistics().rejected, 1u);
 }
 
+// However many parts a request has, it takes one place: what fits an idle engine once is never refused as too much.
+TEST(Engine, PartsOfOneRequestTakeOnePlaceInTheQueue) {
+  EngineOptions options;
+  options.manual = true;
+  options.parallel = 1;
+  options.queue = 0;
+  const auto engine = start(options);
+  GenerationRequest request;
+  request.prompt = {1};
+  request.max_tokens = 2;
+  request.ignore_end = true;
+  const auto parts = engine->submit_all(std::vector<GenerationRequest>(50, request));
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(engine->submit(request).error().code, ErrorCode::kBusy);
+  const auto is_over = [](Ticket& ticket) {
+    while (const auto event = ticket.try_next())
+      if (is_last(*event)) return true;
+    return false;
+  };
+  while (!is_over(*parts->back())) {
+    EXPECT_EQ(engine->submit(request).error().code, ErrorCode::kBusy);  // the last part still holds the place
+    ASSERT_TRUE(engine->step());
+  }
+  for (size_t i = 0; i + 1 < parts->size(); ++i) EXPECT_TRUE(is_over(*(*parts)[i])) << i;
+  EXPECT_TRUE(engine->submit(request));
+  // One bad part: none of them.
+  std::vector<GenerationRequest> mixed(2, request);
+  mixed[1].prompt = {-1};
+  EXPECT_EQ(engine->submit_all(mixed).error().code, ErrorCode::kUsage);
+}
+
 TEST(Engine, WithoutAQueueFreePlacesAreServed) {
   EngineOptions options;
   options.parallel = 2;

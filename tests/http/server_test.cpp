@@ -164,8 +164,17 @@ class TestApplication : public Application {
                          request->path + " " + std::string(request->header("x-echo"))}));
   }
   Answer fault(const Request&, HttpFault fault) override {
-    constexpr int kStatus[] = {400, 408, 413, 414, 431, 429, 500};
-    return {kStatus[size_t(fault)], {}, "fault"};
+    switch (fault) {
+      case HttpFault::kUnknownCoding: return {501, {}, "fault"};
+      case HttpFault::kTimeout: return {408, {}, "fault"};
+      case HttpFault::kBodyTooLarge: return {413, {}, "fault"};
+      case HttpFault::kUriTooLong: return {414, {}, "fault"};
+      case HttpFault::kHeadersTooLarge: return {431, {}, "fault"};
+      case HttpFault::kTooMany: return {429, {}, "fault"};
+      case HttpFault::kFull: return {503, {}, "fault"};
+      case HttpFault::kInternal: return {500, {}, "fault"};
+      default: return {400, {}, "fault"};
+    }
   }
   std::vector<Header> common_headers(const Request& head, int) override { return {{"x-request-id", head.id}}; }
   void finished(const Request&, int status, const RequestRecord&, double) override {
@@ -236,7 +245,9 @@ TEST_F(HttpServer, AnswersOneAfterTheOtherOnOneConnection) {
 TEST_F(HttpServer, PipelinedRequestsAreAnsweredInOrder) {
   start();
   Client client(port_);
-  client.say("GET /1 HTTP/1.1\r\n\r\nPOST /2 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET /3 HTTP/1.1\r\n\r\n");
+  client.say(
+      "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nPOST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /3 "
+      "HTTP/1.1\r\nHost: a\r\n\r\n");
   for (const char* body : {"/1 ", "/2 ", "/3 "}) {
     EXPECT_EQ(client.status(), 200);
     EXPECT_EQ(client.body, body);
@@ -246,12 +257,12 @@ TEST_F(HttpServer, PipelinedRequestsAreAnsweredInOrder) {
 TEST_F(HttpServer, BodiesByLengthAndInChunks) {
   start();
   EXPECT_NE(Client(port_)
-                .say("POST /b HTTP/1.1\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde")
+                .say("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde")
                 .hear()
                 .find("X-Length: 5"),
             std::string::npos);
   EXPECT_NE(Client(port_)
-                .say("POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: "
+                .say("POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: "
                      "close\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n")
                 .hear()
                 .find("X-Length: 7"),
@@ -262,7 +273,8 @@ TEST_F(HttpServer, AnHonestBodyOfFourMegabytesWorks) {
   start();
   const std::string body(4 << 20, 'x');
   EXPECT_NE(Client(port_)
-                .say(fmt::format("POST /b HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.size()))
+                .say(fmt::format("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                                 body.size()))
                 .say(body)
                 .hear()
                 .find("X-Length: 4194304"),
@@ -271,7 +283,7 @@ TEST_F(HttpServer, AnHonestBodyOfFourMegabytesWorks) {
 
 TEST_F(HttpServer, HeadIsGetWithoutTheBody) {
   start();
-  const std::string heard = Client(port_).say("HEAD /abc HTTP/1.1\r\nConnection: close\r\n\r\n").hear();
+  const std::string heard = Client(port_).say("HEAD /abc HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").hear();
   EXPECT_NE(heard.find("Content-Length: 5"), std::string::npos) << heard;
   EXPECT_TRUE(heard.ends_with("\r\n\r\n"));
 }
@@ -280,14 +292,15 @@ TEST_F(HttpServer, OldClientsAndConnectionClose) {
   start();
   const std::string old = Client(port_).say("GET /a HTTP/1.0\r\n\r\n").hear();
   EXPECT_TRUE(old.starts_with("HTTP/1.0 200")) << old;
-  EXPECT_NE(Client(port_).say("GET /a HTTP/1.1\r\nConnection: close\r\n\r\n").hear().find("Connection: close"),
-            std::string::npos);
+  EXPECT_NE(
+      Client(port_).say("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").hear().find("Connection: close"),
+      std::string::npos);
 }
 
 TEST_F(HttpServer, ExpectContinueIsAnsweredBeforeTheBody) {
   start();
   Client client(port_);
-  client.say("POST /b HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+  client.say("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(client.hear("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   client.say("abc");
   EXPECT_EQ(client.status(), 200);
@@ -307,9 +320,9 @@ TEST_F(HttpServer, WrongBytesGetTheirStatusAndHarmNobody) {
       {"NULs", std::string(100, '\0'), 400},
       {"no version", "GET /\r\n\r\n", 400},
       {"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
-      {"long header", "GET / HTTP/1.1\r\nX: " + std::string(300000, 'a') + "\r\n\r\n", 431},
+      {"long header", "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(300000, 'a') + "\r\n\r\n", 431},
       {"many headers",
-       "GET / HTTP/1.1\r\n" +
+       "GET / HTTP/1.1\r\nHost: a\r\n" +
            [] {
              std::string all;
              for (int i = 0; i < 9000; ++i) all += "a: bcdef\r\n";
@@ -317,20 +330,31 @@ TEST_F(HttpServer, WrongBytesGetTheirStatusAndHarmNobody) {
            }() +
            "\r\n",
        431},
-      {"long URI", "GET /" + std::string(200000, 'a') + " HTTP/1.1\r\n\r\n", 414},
-      {"bad escape", "GET /%zz HTTP/1.1\r\n\r\n", 400},
-      {"negative length", "POST /b HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400},
-      {"word for length", "POST /b HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400},
-      {"two lengths", "POST /b HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400},
-      {"length and chunks", "POST /b HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-       400},
-      {"huge length", "POST /b HTTP/1.1\r\nContent-Length: 1000000000000\r\n\r\n", 413},
-      {"over the limit", "POST /b HTTP/1.1\r\nContent-Length: 1001\r\n\r\n", 413},
+      {"long URI", "GET /" + std::string(200000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n", 414},
+      {"bad escape", "GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {"negative length", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400},
+      {"word for length", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400},
+      {"two lengths", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400},
+      {"length and chunks",
+       "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"no host", "GET / HTTP/1.1\r\nX: a\r\n\r\n", 400},
+      {"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+      {"length and chunks, in the other order",
+       "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", 400},
+      {"chunks for an old client", "POST /b HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"unknown coding", "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", 501},
+      {"chunks inside", "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", 501},
+      {"chunks of something", "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501},
+      {"two codings",
+       "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
+      {"huge length", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000000\r\n\r\n", 413},
+      {"over the limit", "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n", 413},
       {"chunks over the limit",
-       "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'a') + "\r\n", 413},
-      {"sixteen f", "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413},
-      {"broken chunk size", "POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400},
-      {"bad header", "GET / HTTP/1.1\r\nno colon here\r\n\r\n", 400},
+       "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'a') + "\r\n",
+       413},
+      {"sixteen f", "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413},
+      {"broken chunk size", "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400},
+      {"bad header", "GET / HTTP/1.1\r\nHost: a\r\nno colon here\r\n\r\n", 400},
   };
   for (const Wrong& row : rows) {
     EXPECT_EQ(ask(row.bytes), row.status) << row.what;
@@ -339,16 +363,52 @@ TEST_F(HttpServer, WrongBytesGetTheirStatusAndHarmNobody) {
   EXPECT_EQ(application_.handled, int(std::size(rows)));
 }
 
+// What follows a request whose end is in doubt is never taken for the next one.
+TEST_F(HttpServer, NothingIsSmuggledBehindAnUnknownCoding) {
+  start();
+  for (const char* coding : {"identity", "chunked, gzip", "gzip, chunked", "xchunked"}) {
+    const std::string heard =
+        Client(port_)
+            .say(fmt::format("POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: {}\r\n\r\n", coding))
+            .say("GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+            .hear();
+    EXPECT_TRUE(heard.starts_with("HTTP/1.1 501")) << heard;
+    EXPECT_EQ(heard.find("smuggled"), std::string::npos) << heard;
+  }
+  EXPECT_EQ(application_.handled, 0);
+}
+
+TEST_F(HttpServer, WhoSendsAllOfALongBodyFirstStillHearsThatItIsTooLong) {
+  start({.max_body = 1000});
+  const std::string body(40 << 20, 'x');
+  Client client(port_);
+  client.say(fmt::format("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.size())).say(body);
+  EXPECT_EQ(client.status(), 413);
+}
+
+TEST_F(HttpServer, OneConnectionTooManyHearsWhy) {
+  start({.max_connections = 1});
+  Client first(port_);
+  first.say("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(first.status(), 200);
+  Client second(port_);
+  const std::string heard = second.hear();
+  EXPECT_TRUE(heard.starts_with("HTTP/1.1 503")) << heard;
+  EXPECT_TRUE(heard.ends_with("fault")) << heard;
+  EXPECT_NE(heard.find("x-request-id: req_"), std::string::npos) << heard;
+}
+
 TEST_F(HttpServer, AllBodiesTogetherAreBounded) {
   start({.max_body = 1000000, .max_bodies = 1000});
   // Looked at before each read, of 64 kB at most.
-  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nContent-Length: 500000\r\n\r\n" + std::string(500000, 'a')), 429);
-  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nContent-Length: 900\r\n\r\n" + std::string(900, 'a')), 200);  // given back
+  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n" + std::string(500000, 'a')), 429);
+  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n" + std::string(900, 'a')),
+            200);  // given back
 }
 
 TEST_F(HttpServer, HalfABodyThenCloseIsForgotten) {
   start();
-  Client(port_).say("POST /b HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc").close();
+  Client(port_).say("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc").close();
   EXPECT_TRUE(lives());
   EXPECT_TRUE(eventually([&] { return server_->active() == 0; }));
 }
@@ -356,23 +416,23 @@ TEST_F(HttpServer, HalfABodyThenCloseIsForgotten) {
 TEST_F(HttpServer, RefusedBodiesAreNotReadAndSmallOnesDoNotEndTheConnection) {
   start();
   Client client(port_);
-  client.say("POST /refused HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET /a HTTP/1.1\r\n\r\n");
+  client.say("POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /a HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(client.status(), 404);
   EXPECT_EQ(client.status(), 200);
-  EXPECT_EQ(ask("POST /refused HTTP/1.1\r\nContent-Length: 10000000\r\n\r\n"), 404);
-  EXPECT_EQ(ask("POST /refused HTTP/1.1\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"), 404);
+  EXPECT_EQ(ask("POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n"), 404);
+  EXPECT_EQ(ask("POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"), 404);
 }
 
 TEST_F(HttpServer, SilentClientsAreTold408) {
   start({.head_seconds = 0.3, .body_seconds = 0.3});
   EXPECT_EQ(ask("GET /a HT"), 408);
-  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc"), 408);
+  EXPECT_EQ(ask("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"), 408);
 }
 
 TEST_F(HttpServer, AByteNowAndThenIsNoWayToStay) {
   start({.body_seconds = 0.4});
   Client client(port_);
-  client.say("POST /b HTTP/1.1\r\nContent-Length: 1000\r\n\r\n");
+  client.say("POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
   for (int i = 0; i < 8; ++i) {
     client.say("x");
     std::this_thread::sleep_for(milliseconds(100));
@@ -385,7 +445,7 @@ TEST_F(HttpServer, FortyHalfOpenConnectionsStarveNobody) {
   std::vector<std::unique_ptr<Client>> slow;
   for (int i = 0; i < 40; ++i) {
     slow.push_back(std::make_unique<Client>(port_));
-    slow.back()->say("POST /b HTTP/1.1\r\nContent-Le");
+    slow.back()->say("POST /b HTTP/1.1\r\nHost: a\r\nContent-Le");
   }
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(lives());
@@ -395,13 +455,13 @@ TEST_F(HttpServer, FortyHalfOpenConnectionsStarveNobody) {
 TEST_F(HttpServer, StreamsAreChunkedAndTheConnectionGoesOn) {
   start();
   Client client(port_);
-  client.say("GET /stream HTTP/1.1\r\n\r\n");
+  client.say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_NE(client.hear("\r\n\r\n").find("Transfer-Encoding: chunked"), std::string::npos);
   application_.ticking->tick();
   EXPECT_EQ(client.hear("tick\n\r\n"), "5\r\ntick\n\r\n");
   application_.ticking->end();
   EXPECT_EQ(client.hear("0\r\n\r\n"), "0\r\n\r\n");
-  client.say("GET /a HTTP/1.1\r\n\r\n");
+  client.say("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(client.status(), 200);
 }
 
@@ -416,7 +476,7 @@ TEST_F(HttpServer, OldClientsGetAStreamThatTheEndOfTheConnectionEnds) {
 TEST_F(HttpServer, SilenceInAStreamIsFilled) {
   start({.ping_seconds = 0.1});
   Client client(port_);
-  client.say("GET /stream HTTP/1.1\r\n\r\n");
+  client.say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_NE(client.hear("ping\n").find("ping\n"), std::string::npos);
 }
 
@@ -425,7 +485,7 @@ TEST_F(HttpServer, LeavingEndsAStreamAndAWaitAndTheQueue) {
   for (const char* path : {"/stream", "/wait"}) {
     application_.ticking = std::make_shared<Ticking>();
     Client client(port_);
-    client.say(fmt::format("GET {} HTTP/1.1\r\n\r\n", path));
+    client.say(fmt::format("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", path));
     ASSERT_TRUE(eventually([&] { return application_.ticking.use_count() > 1; }));
     client.close();
     EXPECT_TRUE(eventually([&] { return application_.ticking->is_gone.load(); })) << path;
@@ -433,7 +493,7 @@ TEST_F(HttpServer, LeavingEndsAStreamAndAWaitAndTheQueue) {
   }
   // Before the application has answered at all.
   Client client(port_);
-  client.say("GET /never HTTP/1.1\r\n\r\n");
+  client.say("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
   ASSERT_TRUE(eventually([&] { return server_->active() == 1; }));
   client.close();
   EXPECT_TRUE(eventually([&] { return server_->active() == 0; }));
@@ -442,7 +502,7 @@ TEST_F(HttpServer, LeavingEndsAStreamAndAWaitAndTheQueue) {
 TEST_F(HttpServer, AHalfClosedClientHasLeftTheStream) {
   start();
   Client client(port_);
-  client.say("GET /stream HTTP/1.1\r\n\r\n");
+  client.say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   client.hear("\r\n\r\n");
   client.half_close();
   EXPECT_TRUE(eventually([&] { return application_.ticking->is_gone.load(); }));
@@ -453,7 +513,7 @@ TEST_F(HttpServer, AReaderThatReadsNothingIsLeftAlone) {
   application_.ticking->chunk.assign(1 << 20, 'x');
   application_.ticking->ticks = 64;
   Client client(port_);
-  client.say("GET /stream HTTP/1.1\r\n\r\n");
+  client.say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_TRUE(lives());
   EXPECT_TRUE(eventually([&] { return application_.ticking->is_gone.load(); }));
 }
@@ -461,7 +521,7 @@ TEST_F(HttpServer, AReaderThatReadsNothingIsLeftAlone) {
 TEST_F(HttpServer, DrainingLetsAnswersEndAndTakesNoNewConnection) {
   start({.drain_seconds = 20});
   Client client(port_);
-  client.say("GET /stream HTTP/1.1\r\n\r\n");
+  client.say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   client.hear("\r\n\r\n");
   Client idle(port_);
   server_->stop();
@@ -476,7 +536,7 @@ TEST_F(HttpServer, DrainingLetsAnswersEndAndTakesNoNewConnection) {
 TEST_F(HttpServer, TheEndOfTheDrainCutsWithATerminator) {
   start({.drain_seconds = 0.1});
   Client client(port_);
-  client.say("GET /stream HTTP/1.1\r\n\r\n");
+  client.say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   client.hear("\r\n\r\n");
   server_->stop();
   EXPECT_TRUE(client.hear().ends_with("3\r\ncut\r\n0\r\n\r\n"));
@@ -486,12 +546,12 @@ TEST_F(HttpServer, TheEndOfTheDrainCutsWithATerminator) {
 TEST_F(HttpServer, RequestIdsAreEchoedIfHarmless) {
   start();
   EXPECT_NE(Client(port_)
-                .say("GET /a HTTP/1.1\r\nX-Request-Id: my-id.1\r\nConnection: close\r\n\r\n")
+                .say("GET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: my-id.1\r\nConnection: close\r\n\r\n")
                 .hear()
                 .find("x-request-id: my-id.1\r\n"),
             std::string::npos);
   EXPECT_NE(Client(port_)
-                .say("GET /a HTTP/1.1\r\nX-Request-Id: a b\r\nConnection: close\r\n\r\n")
+                .say("GET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: a b\r\nConnection: close\r\n\r\n")
                 .hear()
                 .find("x-request-id: req_"),
             std::string::npos);

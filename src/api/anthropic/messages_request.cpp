@@ -113,7 +113,8 @@ ApiResult<> read_block(const Json& given, const std::string& where, Turn& turn) 
 
 void append_turn(Json& messages, const std::string& role, Turn turn) {
   for (Json& result : turn.results) messages.push_back(std::move(result));
-  const bool has_only_results = !turn.results.empty() && turn.text.empty();
+  const bool has_only_results =
+      !turn.results.empty() && turn.text.empty() && turn.calls.empty() && turn.reasoning.empty();
   if (has_only_results) return;
   Json message = {{"role", role}, {"content", std::move(turn.text)}};
   if (!turn.calls.empty()) message["tool_calls"] = std::move(turn.calls);
@@ -145,6 +146,8 @@ ApiResult<> refuse_tools(const Fields& fields) {
   if (choice) {
     ANEDVD_TRY(kind, Fields(*choice, "tool_choice").text("type"));
     if (!kind) return missing("tool_choice.type");
+    if (kind != "auto" && kind != "any" && kind != "tool" && kind != "none")
+      return bad_value("tool_choice.type", "auto, any, tool or none is expected");
   }
   bool has_own = false;
   for (size_t i = 0; tools && i < tools->size(); ++i) {
@@ -171,6 +174,7 @@ ApiResult<std::shared_ptr<const Json>> template_extra(const Fields& fields) {
     if (!type) return missing("thinking.type");
     if (*type != "enabled" && *type != "disabled" && *type != "adaptive")
       return bad_value("thinking.type", "enabled, disabled or adaptive is expected");
+    ANEDVD_TRY_VOID(Fields(*thinking, "thinking").integer("budget_tokens", 1, Fields::kAny));
     extra["enable_thinking"] = *type != "disabled";
   }
   ANEDVD_TRY(const Json* output, fields.object("output_config"));
@@ -232,7 +236,7 @@ ApiResult<GenerationJob> read_messages_request(const Json& body, const RequestDe
   job.id_prefix = "msg_";
   ANEDVD_TRY(const auto model, fields.text("model"));
   job.model = model.value_or("");
-  ANEDVD_TRY(const auto max_tokens, fields.integer("max_tokens", 1, int64_t(1) << 62));
+  ANEDVD_TRY(const auto max_tokens, fields.integer("max_tokens", 1, Fields::kAny));
   if (!max_tokens && !counts_only) return missing("max_tokens");
   job.request.max_tokens = int(std::min<int64_t>(max_tokens.value_or(1), 1 << 30));
   ANEDVD_TRY(Json messages, read_anthropic_messages(body));

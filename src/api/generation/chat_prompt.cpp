@@ -1,6 +1,8 @@
 #include "api/generation/chat_prompt.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -64,13 +66,6 @@ Json without_empty_end(const Json& messages) {
   return copy;
 }
 
-// Index of the oldest message that may go, or npos: system messages and the last one stay.
-size_t oldest_to_drop(const Json& messages) {
-  for (size_t i = 0; i + 1 < messages.size(); ++i)
-    if (!is_role(messages[i], "system")) return i;
-  return std::string::npos;
-}
-
 // Cuts the beginning of a text by about `tokens`.
 std::string without_beginning(const Tokenizer& tokenizer, const std::string& text, size_t tokens) {
   const std::vector<Token> ids = tokenizer.encode(text, Specials::kAsText);
@@ -82,16 +77,89 @@ std::string without_beginning(const Tokenizer& tokenizer, const std::string& tex
   return bytes.substr(start);
 }
 
-// Drops the oldest messages that hold `tokens` together, less the one that would be too many: the rest is cut exactly.
-void drop_about(const Tokenizer& tokenizer, Json& messages, int tokens) {
-  while (true) {
-    const size_t index = oldest_to_drop(messages);
-    if (index == std::string::npos) return;
-    tokens -= int(tokenizer.encode(text_of(messages[index], "content"), Specials::kAsText).size());
-    if (tokens < 0) return;
-    messages.erase(index);
+// Shorter forms of a conversation: the oldest messages go first, those of the system and the last one stay.
+class Shortened {
+ public:
+  Shortened(const ServedModel& model, const ChatPromptInput& input, size_t limit)
+      : model_(model), input_(input), limit_(limit) {
+    for (size_t i = 0; i < input.messages->size(); ++i) {
+      const bool stays = i + 1 == input.messages->size() || is_role((*input.messages)[i], "system");
+      (stays ? staying_ : movable_).push_back(i);
+    }
   }
-}
+
+  // The longest form within the limit; if not even the last message alone is, with that one's beginning cut off. nullopt: the system's text is
+  // too long alone.
+  ApiResult<std::optional<ChatPrompt>> longest() {
+    size_t fits = 0, too_many = movable_.size() + 1;
+    bool is_bounded = false;
+    std::optional<ChatPrompt> best;
+    while (fits + 1 < too_many) {
+      // From few to many: what a form costs is bounded by the context, not by the conversation.
+      const size_t kept =
+          is_bounded ? fits + (too_many - fits) / 2 : std::min(std::max<size_t>(2 * fits, 1), too_many - 1);
+      if (try_newest(kept, best)) {
+        fits = kept;
+      } else {
+        too_many = kept;
+        is_bounded = true;
+      }
+    }
+    if (best) return best;
+    return last_cut();
+  }
+
+ private:
+  Json newest(size_t kept) const {
+    std::vector<size_t> indices = staying_;
+    indices.insert(indices.end(), movable_.end() - std::ptrdiff_t(kept), movable_.end());
+    std::sort(indices.begin(), indices.end());
+    Json messages = Json::array();
+    for (const size_t index : indices) messages.push_back((*input_.messages)[index]);
+    return messages;
+  }
+
+  // Whether the `kept` newest fit; then they are in `best`. Some templates insist on a user's message first, and a tool's result says nothing without
+  // its call: then a message or two more go.
+  bool try_newest(size_t kept, std::optional<ChatPrompt>& best) const {
+    for (int more = 0; more < kMostMore && kept > 0; ++more, --kept) {
+      if (is_role((*input_.messages)[movable_[movable_.size() - kept]], "tool")) continue;
+      auto prompt = render(newest(kept));
+      if (!prompt) continue;
+      if (prompt->ids.size() > limit_) return false;
+      best = std::move(*prompt);
+      return true;
+    }
+    return true;  // no form; a longer one may be
+  }
+
+  ApiResult<std::optional<ChatPrompt>> last_cut() const {
+    Json messages = newest(0);
+    ANEDVD_TRY(ChatPrompt prompt, render(messages));
+    while (prompt.ids.size() > limit_) {
+      Json& last = messages.back();
+      const std::string kept =
+          without_beginning(model_.tokenizer(), text_of(last, "content"), prompt.ids.size() - limit_);
+      if (kept.empty()) return std::optional<ChatPrompt>();
+      last["content"] = kept;
+      ANEDVD_TRY(prompt, render(messages));
+    }
+    return std::optional<ChatPrompt>(std::move(prompt));
+  }
+
+  ApiResult<ChatPrompt> render(const Json& messages) const {
+    ChatPromptInput shorter = input_;
+    shorter.messages = &messages;
+    return render_chat(model_, shorter);
+  }
+
+  static constexpr int kMostMore = 4;
+
+  const ServedModel& model_;
+  const ChatPromptInput& input_;
+  const size_t limit_;
+  std::vector<size_t> staying_, movable_;  // indices of messages
+};
 
 }  // namespace
 
@@ -177,36 +245,20 @@ ApiResult<ChatPrompt> make_chat_prompt(const ServedModel& model, const ChatPromp
   // Room for the answer: a sixteenth of the context, more if more is asked for, but never over a quarter.
   const int context = model.context();
   const int room = std::clamp(input.max_tokens, std::max(1, context / 16), std::max(1, context / 4));
-  const int limit = context - room, whole = int(prompt.ids.size());
-  Json messages = *input.messages;
-  drop_about(model.tokenizer(), messages, whole - limit);
-  ChatPromptInput shorter = input;
-  shorter.messages = &messages;
-  if (auto next = render_chat(model, shorter)) prompt = std::move(*next);
-  while (int(prompt.ids.size()) > limit) {
-    const size_t index = oldest_to_drop(messages);
-    if (index != std::string::npos) {
-      messages.erase(index);
-    } else {
-      Json& last = messages.back();
-      const std::string kept =
-          without_beginning(model.tokenizer(), text_of(last, "content"), size_t(int(prompt.ids.size()) - limit));
-      if (kept.empty()) return refuse(fits.error());  // the system text alone is too long
-      last["content"] = kept;
-    }
-    auto next = render_chat(model, shorter);
-    // Some templates insist on a user's message first: then the next one goes too.
-    if (!next && oldest_to_drop(messages) == std::string::npos) return refuse(next.error());
-    if (next) prompt = std::move(*next);
-  }
-  prompt.dropped = whole - int(prompt.ids.size());
-  return prompt;
+  ANEDVD_TRY(std::optional<ChatPrompt> shorter, Shortened(model, input, size_t(context - room)).longest());
+  if (!shorter) return refuse(fits.error());
+  shorter->dropped = int(prompt.ids.size()) - int(shorter->ids.size());
+  return std::move(*shorter);
+}
+
+void add_bos(const Tokenizer& tokenizer, std::vector<Token>& ids) {
+  if (tokenizer.adds_bos() && tokenizer.bos() && (ids.empty() || ids.front() != *tokenizer.bos()))
+    ids.insert(ids.begin(), *tokenizer.bos());
 }
 
 std::vector<Token> encode_raw(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<Token> ids = tokenizer.encode(text, Specials::kAsTokens);
-  if (tokenizer.adds_bos() && tokenizer.bos() && (ids.empty() || ids.front() != *tokenizer.bos()))
-    ids.insert(ids.begin(), *tokenizer.bos());
+  add_bos(tokenizer, ids);
   return ids;
 }
 

@@ -27,9 +27,9 @@ struct Choice {
   ReasoningSplitter splitter;
   int prompt = 0;  // index of the prompt that it answers
   std::string text, reasoning;
-  std::vector<TokenRecord> tokens;         // of the text, when their log-probabilities were asked for
-  std::vector<TokenRecord> prompt_tokens;  // likewise of the prompt
-  int reasoning_tokens = 0;
+  std::vector<TokenRecord> tokens;            // of the text, when their log-probabilities were asked for
+  std::vector<TokenRecord> prompt_tokens;     // likewise of the prompt
+  int reasoning_tokens = 0, seen_tokens = 0;  // seen: all that came so far
   bool has_started = false, is_done = false;
   int started_prompt = 0, started_reused = 0;
   FinishReason reason = FinishReason::kLength;
@@ -54,6 +54,7 @@ struct Generation {
   std::vector<int> prompt_sizes;          // tokens
   int dropped = 0;                        // tokens of the prompt that were left out
   int max_tokens = -1;                    // that were asked for
+  std::vector<std::string> turn_starts;   // that end an answer without being the client's stop strings
   bool with_logprobs = false;
   int top_logprobs = 0;
   std::shared_ptr<const nlohmann::ordered_json> trace;  // for x-anedvd-trace: 1

@@ -62,19 +62,11 @@ ApiResult<std::vector<Prepared>> prepare_raw(const ServedModel& model, const Gen
       if (!job.truncate || job.has_suffix || keep < 1) return refuse(fits.error());
       generation.dropped += int(one.ids.size()) - keep;
       one.ids.erase(one.ids.begin(), one.ids.end() - keep);
+      one.text = text_of(tokenizer, one.ids, true);  // what is repeated is what was read
     }
     prepared.push_back(std::move(one));
   }
   return prepared;
-}
-
-ApiError engine_is_full(bool no_queue) {
-  if (!no_queue) return from_engine({ErrorCode::kBusy, {}});
-  return {.status = 503,
-          .type = "overloaded_error",
-          .code = "engine_busy",
-          .message = "Another request is being answered; ask again later.",
-          .retry_after = 1};
 }
 
 Json trace_of(const ServedModel& model, const std::vector<Prepared>& prepared, const std::string& messages) {
@@ -104,6 +96,10 @@ ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedMode
              job.messages ? prepare_chat(*model, job, generation, messages) : prepare_raw(*model, job, generation));
   if (context.with_trace) generation.trace = std::make_shared<const Json>(trace_of(*model, prepared, messages));
 
+  const Conversation* conversation = nullptr;
+  if (const auto made = model->conversation(); job.messages && made) conversation = *made;
+  if (conversation) generation.turn_starts = conversation->turn_starts();
+  std::vector<GenerationRequest> parts;
   for (size_t p = 0; p < prepared.size(); ++p) {
     generation.prompt_sizes.push_back(int(prepared[p].ids.size()));
     generation.prompt_texts.push_back(job.echo ? prepared[p].text : std::string());
@@ -111,21 +107,20 @@ ApiResult<std::unique_ptr<Response>> start_generation(std::shared_ptr<ServedMode
       GenerationRequest request = job.request;
       request.prompt = prepared[p].ids;
       request.from_template = prepared[p].begins_message;
+      if (conversation) follow_format(*conversation, request);
+      request.strip_first_space &= prepared[p].begins_message;
       // Each choice draws for itself, and the same seed gives the same choices again.
       if (request.sampling.seed && i > 0) *request.sampling.seed += uint64_t(i);
-      auto ticket = model->engine().submit(std::move(request));
-      if (!ticket) {
-        for (Choice& other : generation.choices) other.ticket->cancel();
-        return refuse(ticket.error().code == ErrorCode::kBusy ? engine_is_full(context.no_queue)
-                                                              : from_engine(ticket.error()));
-      }
+      parts.push_back(std::move(request));
       Choice choice;
-      choice.ticket = std::move(*ticket);
       choice.prompt = int(p);
       if (job.messages) choice.splitter = ReasoningSplitter(job.split_reasoning, opens_thinking(prepared[p].text));
       generation.choices.push_back(std::move(choice));
     }
   }
+  const auto submitted = model->engine().submit_all(std::move(parts));
+  if (!submitted) return refuse(refused_by_engine(submitted.error(), context.no_queue));
+  for (size_t i = 0; i < submitted->size(); ++i) generation.choices[i].ticket = (*submitted)[i];
   generation.model = std::move(model);
   std::vector<std::weak_ptr<Ticket>> tickets;
   for (const Choice& choice : generation.choices) tickets.push_back(choice.ticket);

@@ -72,7 +72,10 @@ class GenerationResponse : public Response {
     record.generated = usage.completion;
     record.first_token_s = generation_.first_token_s;
     record.decode_s = usage.decode_s;
-    record.finish = generation_.choices.empty() ? "" : finish_reason_name(generation_.choices.front().reason);
+    // Of one that was cut nobody told how long it took.
+    if (!is_done() && record.first_token_s >= 0)
+      record.decode_s = std::chrono::duration<double>(Clock::now() - generation_.start).count() - record.first_token_s;
+    record.finish = error_ || !is_done() ? "" : finish_reason_name(generation_.choices.front().reason);
     if (error_) record.note = error_->code.empty() ? error_->type : error_->code;
     return record;
   }
@@ -155,6 +158,7 @@ class GenerationResponse : public Response {
     if (generation_.first_token_s < 0)
       generation_.first_token_s = std::chrono::duration<double>(Clock::now() - generation_.start).count();
     Choice& choice = generation_.choices[size_t(index)];
+    choice.seen_tokens += int(delta.tokens.size());
     give(index, choice.splitter.push(delta.text), std::move(delta.tokens), out);
   }
 
@@ -166,7 +170,8 @@ class GenerationResponse : public Response {
     choice.is_done = true;
     choice.has_started = true;
     choice.reason = finished.reason;
-    choice.stop = std::move(finished.stop);
+    const auto& starts = generation_.turn_starts;
+    if (std::find(starts.begin(), starts.end(), finished.stop) == starts.end()) choice.stop = std::move(finished.stop);
     choice.usage = finished.usage;
     if (!is_stream_) return;
     begin(out);
@@ -174,7 +179,9 @@ class GenerationResponse : public Response {
   }
 
   void take(int index, Failed& failed, std::string& out) {
-    generation_.choices[size_t(index)].is_done = true;
+    Choice& choice = generation_.choices[size_t(index)];
+    choice.usage.completion_tokens = choice.seen_tokens;
+    choice.is_done = true;
     fail(from_engine(failed.error), out);
   }
 
@@ -215,7 +222,7 @@ UsageTotals Generation::usage() const {
       is_counted[size_t(choice.prompt)] = true;
       totals.reused += reused;
     }
-    totals.completion += choice.usage.completion_tokens;
+    totals.completion += choice.is_done ? choice.usage.completion_tokens : choice.seen_tokens;
     totals.reasoning += choice.reasoning_tokens;
     totals.drafted += choice.usage.drafted;
     totals.accepted += choice.usage.accepted;

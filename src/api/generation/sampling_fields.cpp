@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kAny = int64_t(1) << 62;
+constexpr int64_t kAny = Fields::kAny;
 constexpr double kMaxTemperature = 10;  // users of min-p go above 2
 constexpr double kBan = -100, kForce = 100;
 
@@ -70,6 +70,18 @@ constexpr ForeignField kForeign[] = {
     {"mirostat", 0},  {"mirostat_mode", 0},   {"dynatemp_range", 0},
 };
 
+// Fields that change nothing here: of the right type all the same, so that a client's mistake shows.
+ApiResult<> check_bystanders(const Fields& fields) {
+  for (const std::string_view name : {"user", "safety_identifier", "prompt_cache_key", "service_tier"})
+    ANEDVD_TRY_VOID(fields.text(name));
+  ANEDVD_TRY_VOID(fields.object("metadata"));
+  ANEDVD_TRY_VOID(fields.boolean("store"));
+  ANEDVD_TRY_VOID(fields.boolean("parallel_tool_calls"));
+  ANEDVD_TRY_VOID(fields.integer("id_slot", -1, kAny));
+  ANEDVD_TRY_VOID(fields.texts("samplers", 64));
+  return {};
+}
+
 ApiResult<> refuse_foreign(const Fields& fields) {
   for (const ForeignField& foreign : kForeign) {
     ANEDVD_TRY(const auto value, fields.number(foreign.name, -1e300, 1e300));
@@ -115,6 +127,7 @@ ApiResult<> read_sampling(const Fields& fields, const RequestDefaults& defaults,
   if (seed) sampling.seed = uint64_t(*seed);
   ANEDVD_TRY_VOID(read_bias(fields, request));
   ANEDVD_TRY_VOID(refuse_foreign(fields));
+  ANEDVD_TRY_VOID(check_bystanders(fields));
   ANEDVD_TRY(const auto ignore_end, fields.boolean("ignore_eos"));
   request.ignore_end = ignore_end.value_or(false);
   ANEDVD_TRY(const auto min_tokens, fields.integer("min_tokens", 0, kAny));

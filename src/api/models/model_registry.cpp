@@ -31,6 +31,7 @@ ModelRegistry::ModelRegistry(std::vector<ModelEntry> entries, RegistryOptions op
   for (ModelEntry& entry : entries) {
     Slot slot;
     slot.facts.id = entry.id;
+    slot.facts.created = changed_at(entry.path);
     slot.entry = std::move(entry);
     entries_.push_back(std::move(slot));
   }
@@ -104,8 +105,7 @@ void ModelRegistry::get(const std::string& id, Waiter waiter) {
     lock.unlock();
     return waiter(std::move(model));
   }
-  const bool is_first_load =
-      slot == &entries_.front() && slot->state == ModelState::kLoading && slot->facts.created == 0;
+  const bool is_first_load = slot == &entries_.front() && slot->state == ModelState::kLoading && !slot->was_tried;
   if (is_first_load || waiting_ >= options_.max_waiting) {
     lock.unlock();
     return waiter(refuse(loading_error(id)));
@@ -129,7 +129,7 @@ std::vector<ModelStatus> ModelRegistry::list() const {
 bool ModelRegistry::is_ready() const {
   const std::lock_guard lock(mutex_);
   // Let go for another model's sake, it comes back when it is asked for.
-  return entries_.front().facts.created != 0 && entries_.front().state != ModelState::kFailed;
+  return entries_.front().was_tried && entries_.front().state != ModelState::kFailed;
 }
 
 std::optional<Error> ModelRegistry::failure() const {
@@ -150,10 +150,11 @@ void ModelRegistry::work() {
     if (!std::exchange(has_looked, true)) {
       // Clients ask for the context of models that are not loaded yet.
       for (Slot& slot : entries_) {
-        if (slot.facts.created != 0) continue;
+        if (slot.has_facts) continue;
         lock.unlock();
         auto facts = read_facts(slot.entry.id, slot.entry.path);
         lock.lock();
+        slot.has_facts = facts.has_value();
         if (facts) slot.facts = std::move(*facts);
       }
       continue;
@@ -189,6 +190,8 @@ void ModelRegistry::load(Slot& slot, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   auto facts = read_facts(slot.entry.id, slot.entry.path);
   lock.lock();
+  slot.has_facts = facts.has_value();
+  if (facts) slot.facts = *facts;  // clients that look while it loads find them
   if (facts) make_room(slot, facts->file_bytes, lock);
   lock.unlock();
   Result<std::shared_ptr<ServedModel>> model = tl::unexpected(facts ? Error{} : facts.error());
@@ -200,7 +203,7 @@ void ModelRegistry::load(Slot& slot, std::unique_lock<std::mutex>& lock) {
     }
   }
   lock.lock();
-  if (facts) slot.facts = std::move(*facts);
+  slot.was_tried = true;
   slot.state = model ? ModelState::kLoaded : ModelState::kFailed;
   if (model) slot.model = *model;
   if (!model) slot.error = model.error();

@@ -63,7 +63,7 @@ class ModelRegistry {
   // answer is 503 at once: a client that comes too early should know. `id` is one that resolve() gave.
   void get(const std::string& id, Waiter waiter);
 
-  // In the order of the entries; facts of those that were never looked at have an id only.
+  // In the order of the entries; facts of those that were never looked at have an id and a time only.
   std::vector<ModelStatus> list() const;
   const std::string& default_id() const { return entries_.front().entry.id; }
 
@@ -83,6 +83,8 @@ class ModelRegistry {
     std::optional<Error> error;
     std::vector<Waiter> waiting;
     uint64_t last_used = 0;  // by clock_
+    bool has_facts = false;  // more than the id and the file's time
+    bool was_tried = false;  // a load ended, well or not
   };
 
   Slot* find(std::string_view id);

@@ -9,14 +9,6 @@
 namespace anedvd {
 namespace {
 
-int64_t changed_at(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto time = std::filesystem::last_write_time(path, error);
-  if (error) return 0;
-  const auto system = std::chrono::file_clock::to_sys(time);
-  return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
-}
-
 int64_t parameters_of(const TensorSource& source) {
   int64_t parameters = 0;
   for (const TensorView& tensor : source.tensors()) parameters += tensor.elements();
@@ -29,7 +21,21 @@ std::string pooling_of(const TensorSource& source, const ModelSpec& spec) {
   return type == 2 ? "cls" : type == 3 ? "last" : "mean";
 }
 
+// Of llama.cpp's llama_vocab_type, by the name that GGUF files carry.
+int vocab_type_of(const TensorSource& source) {
+  const auto model = source.config().string("tokenizer.ggml.model");
+  return model == "llama" ? 1 : model == "bert" ? 3 : model == "t5" ? 4 : 2;
+}
+
 }  // namespace
+
+int64_t changed_at(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  if (error) return 1;
+  const auto system = std::chrono::file_clock::to_sys(time);
+  return std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count());
+}
 
 Result<ModelFacts> read_facts(std::string id, const std::filesystem::path& path) {
   ANEDVD_TRY(const auto source, open_model(path));
@@ -37,12 +43,13 @@ Result<ModelFacts> read_facts(std::string id, const std::filesystem::path& path)
   ModelFacts facts;
   facts.id = std::move(id);
   facts.path = path;
-  facts.created = std::max<int64_t>(1, changed_at(path));
+  facts.created = changed_at(path);
   facts.file_bytes = source->file_bytes();
   facts.parameters = parameters_of(*source);
   facts.context = spec.context;
   facts.hidden = spec.hidden;
   facts.vocab = spec.vocab;
+  facts.vocab_type = vocab_type_of(*source);
   facts.pooling = pooling_of(*source, spec);
   return facts;
 }

@@ -22,8 +22,12 @@ struct ModelFacts {
   int64_t parameters = 0;
   int context = 0;  // trained for; the server may use less
   int hidden = 0, vocab = 0;
+  int vocab_type = 2;   // as llama.cpp counts them: 1 SentencePiece's, 2 byte-level BPE, 3 WordPiece, 4 unigram
   std::string pooling;  // "mean", "cls", "last": how an embedding is made of hidden states
 };
+
+// When the file was changed last, in seconds since 1970 and at least 1.
+int64_t changed_at(const std::filesystem::path& path);
 
 // Reads the head of the file. Errors: those of open_model and read_model_spec.
 Result<ModelFacts> read_facts(std::string id, const std::filesystem::path& path);

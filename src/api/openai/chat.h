@@ -20,6 +20,9 @@ ApiResult<nlohmann::ordered_json> read_messages(const Fields& fields);
 ApiResult<std::shared_ptr<const nlohmann::ordered_json>> read_template_extra(const Fields& fields,
                                                                              std::optional<std::string> effort);
 
+// A reasoning effort by one of its names.
+ApiResult<std::optional<std::string>> read_effort(const Fields& fields, std::string_view name);
+
 // Everything of a request's body.
 ApiResult<GenerationJob> read_chat_request(const nlohmann::ordered_json& body, const RequestDefaults& defaults);
 

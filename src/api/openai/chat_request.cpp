@@ -146,7 +146,9 @@ ApiResult<> refuse_tools(const Fields& fields) {
     return not_supported(tools && !tools->empty() ? "tools" : "functions", "this version cannot call tools");
   if (!has_tools && choice && !is_none && !(choice->is_string() && choice->get<std::string>() == "auto"))
     return bad_value("tool_choice", "there are no tools to choose from");
-  ANEDVD_TRY_VOID(fields.boolean("parallel_tool_calls"));
+  const Json* old_choice = fields.find("function_call");
+  if (old_choice && *old_choice != "none" && *old_choice != "auto")
+    return bad_value("function_call", "there are no functions to choose from");
   return {};
 }
 
@@ -179,6 +181,14 @@ ApiResult<Json> read_messages(const Fields& fields) {
     messages.push_back(std::move(message));
   }
   return messages;
+}
+
+ApiResult<std::optional<std::string>> read_effort(const Fields& fields, std::string_view name) {
+  ANEDVD_TRY(auto effort, fields.text(name));
+  constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+  if (effort && std::find(std::begin(kEfforts), std::end(kEfforts), *effort) == std::end(kEfforts))
+    return bad_value(fields.path(name), "none, minimal, low, medium, high or xhigh is expected");
+  return effort;
 }
 
 ApiResult<std::shared_ptr<const Json>> read_template_extra(const Fields& fields, std::optional<std::string> effort) {
@@ -215,10 +225,7 @@ ApiResult<GenerationJob> read_chat_request(const Json& body, const RequestDefaul
   ANEDVD_TRY(const auto stream, fields.boolean("stream"));
   job.stream = stream.value_or(false);
   ANEDVD_TRY(job.truncate, read_truncation(fields, defaults));
-  ANEDVD_TRY(const auto effort, fields.text("reasoning_effort"));
-  constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
-  if (effort && std::find(std::begin(kEfforts), std::end(kEfforts), *effort) == std::end(kEfforts))
-    return bad_value("reasoning_effort", "none, minimal, low, medium, high or xhigh is expected");
+  ANEDVD_TRY(const auto effort, read_effort(fields, "reasoning_effort"));
   ANEDVD_TRY(job.extra, read_template_extra(fields, effort));
 
   ChatShape shape;

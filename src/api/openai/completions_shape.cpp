@@ -16,14 +16,15 @@ using Json = nlohmann::ordered_json;
 // The old form of log-probabilities: four lists of the same length.
 class LegacyLogprobs {
  public:
-  LegacyLogprobs(const Tokenizer& tokenizer, int top, size_t offset)
-      : tokenizer_(tokenizer), top_(top), offset_(offset) {}
+  // `prompt`: the text that the first tokens spell, when they are a prompt's.
+  LegacyLogprobs(const Tokenizer& tokenizer, int top, size_t offset, std::string_view prompt)
+      : tokenizer_(tokenizer), top_(top), offset_(offset), prompt_left_(prompt) {}
 
   void add(const TokenRecord& token, bool is_first_of_prompt) {
     const std::string text = token_text(tokenizer_, token.token);
     tokens_.push_back(text);
     offsets_.push_back(offset_);
-    offset_ += characters(token.token);
+    offset_ += characters(token.token, is_first_of_prompt);
     if (is_first_of_prompt) {
       // Nothing stands before it, so it has no probability.
       values_.push_back(nullptr);
@@ -47,10 +48,15 @@ class LegacyLogprobs {
   size_t offset() const { return offset_; }
 
  private:
-  // Characters that begin in this token: clients count in them, and one may be spread over several tokens.
-  size_t characters(Token token) const {
+  // Characters of the text that begin in this token: clients count in them, and one may be spread over several tokens. A BOS that was added, and the
+  // space that some vocabularies put before every text, are none of it.
+  size_t characters(Token token, bool is_first_of_prompt) {
     std::string bytes;
     tokenizer_.append_bytes(token, bytes, true);
+    if (!prompt_left_.empty() && bytes.starts_with(' ') && !prompt_left_.starts_with(bytes)) bytes.erase(0, 1);
+    const bool is_prompts = prompt_left_.starts_with(bytes);
+    if (is_first_of_prompt && !is_prompts) return 0;
+    prompt_left_ = is_prompts ? prompt_left_.substr(bytes.size()) : std::string_view();
     return size_t(std::count_if(bytes.begin(), bytes.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
   }
 
@@ -59,6 +65,7 @@ class LegacyLogprobs {
   const Tokenizer& tokenizer_;
   const int top_;
   size_t offset_;
+  std::string_view prompt_left_;
   Json tokens_ = Json::array(), values_ = Json::array(), tops_ = Json::array(), offsets_ = Json::array();
 };
 
@@ -92,12 +99,12 @@ class CompletionsShaper : public Shaper {
     const Choice& choice = generation.choices[size_t(index)];
     if (!shape_.echo) return;
     append(generation, out, index, generation.prompt_texts[size_t(choice.prompt)],
-           logprobs(generation, choice.prompt_tokens, index, true), nullptr);
+           logprobs(generation, choice.prompt_tokens, index, generation.prompt_texts[size_t(choice.prompt)]), nullptr);
   }
 
   void piece(const Generation& generation, int index, const Piece& piece, std::string& out) override {
     append(generation, out, index, piece.text,
-           shows_logprobs(generation) ? logprobs(generation, piece.tokens, index, false) : Json(), nullptr);
+           shows_logprobs(generation) ? logprobs(generation, piece.tokens, index, {}) : Json(), nullptr);
   }
 
   void choice_done(const Generation& generation, int index, std::string& out) override {
@@ -143,7 +150,8 @@ class CompletionsShaper : public Shaper {
     const Choice& choice = generation.choices[made];
     Json token_logprobs;
     if (shows_logprobs(generation)) {
-      LegacyLogprobs legacy(generation.model->tokenizer(), generation.top_logprobs, 0);
+      LegacyLogprobs legacy(generation.model->tokenizer(), generation.top_logprobs, 0,
+                            shape_.echo ? generation.prompt_texts[size_t(choice.prompt)] : std::string_view());
       if (shape_.echo)
         for (size_t i = 0; i < choice.prompt_tokens.size(); ++i) legacy.add(choice.prompt_tokens[i], i == 0);
       for (const TokenRecord& token : choice.tokens) legacy.add(token, false);
@@ -156,10 +164,11 @@ class CompletionsShaper : public Shaper {
             {"finish_reason", openai_finish(choice.reason)}};
   }
 
-  Json logprobs(const Generation& generation, const std::vector<TokenRecord>& tokens, int index, bool are_prompt) {
+  Json logprobs(const Generation& generation, const std::vector<TokenRecord>& tokens, int index,
+                std::string_view prompt) {
     if (!shows_logprobs(generation)) return nullptr;
-    LegacyLogprobs legacy(generation.model->tokenizer(), generation.top_logprobs, offsets_[size_t(index)]);
-    for (size_t i = 0; i < tokens.size(); ++i) legacy.add(tokens[i], are_prompt && i == 0);
+    LegacyLogprobs legacy(generation.model->tokenizer(), generation.top_logprobs, offsets_[size_t(index)], prompt);
+    for (size_t i = 0; i < tokens.size(); ++i) legacy.add(tokens[i], !prompt.empty() && i == 0);
     offsets_[size_t(index)] = legacy.offset();
     return std::move(legacy).json();
   }

@@ -27,6 +27,14 @@ void normalise(std::vector<float>& values) {
   for (float& value : values) value = float(double(value) * factor);
 }
 
+ApiError fault_of(const Error& error) {
+  if (error.code != ErrorCode::kUnsupported) return from_engine(error);
+  return {.status = 501,
+          .type = "not_supported_error",
+          .code = "not_supported",
+          .message = "The model gives no embeddings on this device."};
+}
+
 class EmbeddingsResponse : public Response {
  public:
   EmbeddingsResponse(std::shared_ptr<ServedModel> model, EmbeddingsJob job, std::string request_id)
@@ -76,7 +84,7 @@ class EmbeddingsResponse : public Response {
  private:
   void take(size_t index, Event& event) {
     if (auto* embedded = std::get_if<Embedded>(&event)) vectors_[index] = std::move(embedded->values);
-    if (auto* failed = std::get_if<Failed>(&event)) error_ = from_engine(failed->error);
+    if (auto* failed = std::get_if<Failed>(&event)) error_ = fault_of(failed->error);
     if (auto* finished = std::get_if<Finished>(&event)) prompt_tokens_ += finished->usage.prompt_tokens;
     if (is_last(event)) is_done_[index] = true;
   }
@@ -153,31 +161,19 @@ ApiResult<std::unique_ptr<Response>> start_embeddings(std::shared_ptr<ServedMode
     ANEDVD_TRY_VOID(check_fits(*model, ids.size(), 0, "input"));
     prompts.push_back(std::move(ids));
   }
-  auto response = std::make_unique<EmbeddingsResponse>(model, job, std::move(request_id));
+  std::vector<GenerationRequest> parts;
   for (std::vector<Token>& prompt : prompts) {
     GenerationRequest request;
     request.kind = RequestKind::kEmbedding;
     request.prompt = std::move(prompt);
     request.sampling.temperature = 0;
     request.priority = Priority::kBackground;
-    auto ticket = model->engine().submit(std::move(request));
-    if (ticket) {
-      response->add(std::move(*ticket));
-      continue;
-    }
-    if (ticket.error().code == ErrorCode::kUnsupported)
-      return refuse({.status = 501,
-                     .type = "not_supported_error",
-                     .code = "not_supported",
-                     .message = "The model gives no embeddings."});
-    if (ticket.error().code == ErrorCode::kBusy && no_queue)
-      return refuse({.status = 503,
-                     .type = "overloaded_error",
-                     .code = "engine_busy",
-                     .message = "Another request is being answered; ask again later.",
-                     .retry_after = 1});
-    return refuse(from_engine(ticket.error()));
+    parts.push_back(std::move(request));
   }
+  auto tickets = model->engine().submit_all(std::move(parts));
+  if (!tickets) return refuse(refused_by_engine(tickets.error(), no_queue));
+  auto response = std::make_unique<EmbeddingsResponse>(model, job, std::move(request_id));
+  for (auto& ticket : *tickets) response->add(std::move(ticket));
   return std::unique_ptr<Response>(std::move(response));
 }
 

@@ -28,7 +28,7 @@ Json entry(const Tokenizer& tokenizer, Token token, float logprob) {
   return {{"token", token_text(tokenizer, token)}, {"logprob", finite(logprob)}, {"bytes", std::move(bytes)}};
 }
 
-double rate(int count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+double rate(int count, double seconds) { return seconds > 0 && count > 0 ? count / seconds : 0; }
 
 }  // namespace
 
@@ -59,7 +59,8 @@ Json timings_json(const Generation& generation) {
           {"prompt_per_second", rate(usage.prompt - usage.reused, usage.prefill_s)},
           {"predicted_n", usage.completion},
           {"predicted_ms", usage.decode_s * 1e3},
-          {"predicted_per_second", rate(usage.completion, usage.decode_s)},
+          // The first token of each answer came out of its prompt.
+          {"predicted_per_second", rate(usage.completion - int(generation.choices.size()), usage.decode_s)},
           {"draft_n", usage.drafted},
           {"draft_n_accepted", usage.accepted},
           {"queue_ms", usage.queue_s * 1e3},

@@ -1,5 +1,7 @@
 #include "api/openai/response_store.h"
 
+#include <algorithm>
+
 namespace anedvd {
 
 void ResponseStore::put(StoredResponse response) {
@@ -22,6 +24,13 @@ std::optional<StoredResponse> ResponseStore::get(const std::string& id) const {
   return *found->second;
 }
 
+std::optional<std::string> ResponseStore::body_with_item(const std::string& item) const {
+  const std::lock_guard lock(mutex_);
+  for (const StoredResponse& one : kept_)
+    if (std::find(one.items.begin(), one.items.end(), item) != one.items.end()) return one.body;
+  return std::nullopt;
+}
+
 bool ResponseStore::erase(const std::string& id) {
   const std::lock_guard lock(mutex_);
   const auto found = by_id_.find(id);
@@ -32,9 +41,9 @@ bool ResponseStore::erase(const std::string& id) {
   return true;
 }
 
-void ResponseStore::begin(const std::string& id, std::function<void()> cancel) {
+void ResponseStore::begin(const std::string& id, std::string body, std::function<void()> cancel) {
   const std::lock_guard lock(mutex_);
-  running_[id] = std::move(cancel);
+  running_[id] = {std::move(body), std::move(cancel)};
 }
 
 void ResponseStore::end(const std::string& id) {
@@ -42,16 +51,23 @@ void ResponseStore::end(const std::string& id) {
   running_.erase(id);
 }
 
-bool ResponseStore::cancel(const std::string& id) {
-  std::function<void()> cancel;
+std::optional<std::string> ResponseStore::running(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(id);
+  if (found == running_.end()) return std::nullopt;
+  return found->second.body;
+}
+
+std::optional<std::string> ResponseStore::cancel(const std::string& id) {
+  Running running;
   {
     const std::lock_guard lock(mutex_);
     const auto found = running_.find(id);
-    if (found == running_.end()) return false;
-    cancel = found->second;
+    if (found == running_.end()) return std::nullopt;
+    running = found->second;
   }
-  cancel();
-  return true;
+  running.cancel();
+  return running.body;
 }
 
 void ResponseStore::trim() {

@@ -85,7 +85,7 @@ std::string reasoning_text(const Json& item) {
 
 class ItemReader {
  public:
-  explicit ItemReader(Json messages) : messages_(std::move(messages)) {}
+  ItemReader(Json messages, const ResponseStore& store) : messages_(std::move(messages)), store_(store) {}
 
   ApiResult<> read(const Json& item, const std::string& where) {
     if (!item.is_object()) return wrong_type(where, "an object");
@@ -113,7 +113,8 @@ class ItemReader {
     }
     if (*type == "item_reference") {
       ANEDVD_TRY(const auto id, fields.text("id"));
-      return unknown_response(fields.path("id"), id.value_or(""));
+      if (!id) return missing(fields.path("id"));
+      return read_reference(*id, fields.path("id"));
     }
     return bad_value(fields.path("type"), "message, function_call, function_call_output or reasoning is expected");
   }
@@ -121,6 +122,16 @@ class ItemReader {
   Json take() && { return std::move(messages_); }
 
  private:
+  // An item of a stored answer stands as if it had been sent itself.
+  ApiResult<> read_reference(const std::string& id, const std::string& where) {
+    const auto body = store_.body_with_item(id);
+    if (!body) return unknown_response(where, id);
+    const Json response = Json::parse(*body, nullptr, false);
+    for (const Json& item : response["output"])
+      if (item["id"] == id) return read(item, where);
+    return unknown_response(where, id);
+  }
+
   ApiResult<> read_call(const Fields& fields, std::string_view key) {
     ANEDVD_TRY(const auto id, fields.text("call_id"));
     ANEDVD_TRY(const auto name, fields.text("name"));
@@ -140,13 +151,14 @@ class ItemReader {
   }
 
   Json messages_;
+  const ResponseStore& store_;
   std::string reasoning_;
 };
 
-ApiResult<Json> read_input(const Fields& fields, Json earlier) {
+ApiResult<Json> read_input(const Fields& fields, Json earlier, const ResponseStore& store) {
   const Json* input = fields.find("input");
   if (!input) return missing("input");
-  ItemReader reader(std::move(earlier));
+  ItemReader reader(std::move(earlier), store);
   if (input->is_string()) {
     ANEDVD_TRY_VOID(reader.read({{"role", "user"}, {"content", *input}}, "input"));
     return std::move(reader).take();
@@ -256,7 +268,7 @@ ApiResult<GenerationJob> read_responses_request(const Json& body, const RequestD
     if (!found) return unknown_response("previous_response_id", *previous);
     earlier = *found->conversation;
   }
-  ANEDVD_TRY(Json messages, read_input(fields, std::move(earlier)));
+  ANEDVD_TRY(Json messages, read_input(fields, std::move(earlier), store));
   ANEDVD_TRY(const auto instructions, fields.text("instructions"));
   Json prompt = Json::array();
   if (instructions && !instructions->empty()) prompt.push_back({{"role", "system"}, {"content", *instructions}});
@@ -277,7 +289,7 @@ ApiResult<GenerationJob> read_responses_request(const Json& body, const RequestD
   std::optional<std::string> effort;
   ANEDVD_TRY(const Json* reasoning, fields.object("reasoning"));
   if (reasoning) {
-    ANEDVD_TRY(effort, Fields(*reasoning, "reasoning").text("effort"));
+    ANEDVD_TRY(effort, read_effort(Fields(*reasoning, "reasoning"), "effort"));
   }
   ANEDVD_TRY(job.extra, read_template_extra(fields, effort));
   if (counts_only) return job;

@@ -26,7 +26,8 @@ class ResponsesShaper : public Shaper {
     id_ = generation.id;
     std::vector<std::weak_ptr<Ticket>> tickets;
     for (const Choice& choice : generation.choices) tickets.push_back(choice.ticket);
-    shape_.store->begin(id_, [tickets] {
+    const Json response = object(generation, "in_progress", Json::array(), nullptr);
+    shape_.store->begin(id_, json_text(response), [tickets] {
       for (const auto& ticket : tickets)
         if (const auto alive = ticket.lock()) alive->cancel();
     });
@@ -214,6 +215,8 @@ class ResponsesShaper : public Shaper {
     StoredResponse stored;
     stored.id = generation.id;
     stored.body = body;
+    stored.items = {message_id_};
+    if (!generation.choices.front().reasoning.empty()) stored.items.push_back(reasoning_id_);
     stored.bytes = 2 * body.size() + json_text(conversation).size() + kObjectBytes * conversation.size();
     stored.conversation = std::make_shared<const Json>(std::move(conversation));
     shape_.store->put(std::move(stored));

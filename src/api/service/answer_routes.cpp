@@ -86,9 +86,10 @@ void Service::responses_tokens(std::shared_ptr<const Request> request, Done done
 
 namespace {
 
-// "/v1/responses/ID" or "/v1/responses/ID/cancel".
+// "/v1/responses/ID" or "/v1/responses/ID/cancel", or either without "/v1".
 std::string response_id(const Request& request) {
-  std::string_view rest = std::string_view(request.path).substr(std::string_view("/v1/responses/").size());
+  constexpr std::string_view kRoute = "/responses/";
+  std::string_view rest = std::string_view(request.path).substr(request.path.find(kRoute) + kRoute.size());
   constexpr std::string_view kCancel = "/cancel";
   if (rest.ends_with(kCancel)) rest.remove_suffix(kCancel.size());
   return std::string(rest);
@@ -104,7 +105,9 @@ ApiError no_such_response() {
 }  // namespace
 
 Answer Service::stored_response(const Request& request) {
-  const auto stored = stored_.get(response_id(request));
+  const std::string id = response_id(request);
+  if (auto running = stored_.running(id)) return {200, {{"Content-Type", "application/json"}}, std::move(*running)};
+  const auto stored = stored_.get(id);
   if (!stored) return refused(request, no_such_response());
   return {200, {{"Content-Type", "application/json"}}, stored->body};
 }
@@ -118,7 +121,11 @@ Answer Service::deleted_response(const Request& request) {
 
 void Service::cancel_response(std::shared_ptr<const Request> request, Done done) {
   const std::string id = response_id(*request);
-  if (stored_.cancel(id)) return done(json_response({{"id", id}, {"object", "response"}, {"status", "cancelled"}}));
+  if (const auto running = stored_.cancel(id)) {
+    Json body = Json::parse(*running, nullptr, false);
+    body["status"] = "cancelled";
+    return done(json_response(body));
+  }
   const auto stored = stored_.get(id);
   if (!stored) return refuse_with(*request, no_such_response(), done);
   // It has ended already: what it is.

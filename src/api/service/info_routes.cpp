@@ -35,9 +35,9 @@ std::string_view state_name(ModelState state) {
 }
 
 // Both dialects' fields in one object: clients of either find theirs.
-Json model_json(const ModelStatus& status) {
+Json model_json(const ModelStatus& status, int max_seq) {
   const ModelFacts& facts = status.facts;
-  const int context = status.model ? status.model->context() : std::min(facts.context, 4096);
+  const int context = status.model ? status.model->context() : std::min(facts.context, max_seq);
   return {{"id", facts.id},
           {"object", "model"},
           {"type", "model"},
@@ -64,7 +64,7 @@ Json model_json(const ModelStatus& status) {
             {"size", facts.file_bytes},
             {"n_vocab", facts.vocab},
             {"n_embd", facts.hidden},
-            {"vocab_type", 2}}}};
+            {"vocab_type", facts.vocab_type}}}};
 }
 
 bool asks_as_anthropic(const Request& request) {
@@ -76,8 +76,8 @@ bool asks_as_anthropic(const Request& request) {
 }
 
 // Anthropic's clients take an object or nothing here.
-Json anthropic_model(const ModelStatus& status) {
-  Json json = model_json(status);
+Json anthropic_model(const ModelStatus& status, int max_seq) {
+  Json json = model_json(status, max_seq);
   json["capabilities"] = nullptr;
   return json;
 }
@@ -140,7 +140,7 @@ Answer Service::models(const Request& request) {
   const bool anthropic = asks_as_anthropic(request);
   Json data = Json::array();
   for (const ModelStatus& status : models_.list())
-    data.push_back(anthropic ? anthropic_model(status) : model_json(status));
+    data.push_back(anthropic ? anthropic_model(status, options_.max_seq) : model_json(status, options_.max_seq));
   if (!anthropic) return json_answer({{"object", "list"}, {"data", std::move(data)}});
   Json first = data.front()["id"], last = data.back()["id"];
   return json_answer(
@@ -153,7 +153,8 @@ Answer Service::model(const Request& request) {
   if (!known) return refused(request, known.error());
   for (const ModelStatus& status : models_.list())
     if (status.facts.id == *known)
-      return json_answer(asks_as_anthropic(request) ? anthropic_model(status) : model_json(status));
+      return json_answer(asks_as_anthropic(request) ? anthropic_model(status, options_.max_seq)
+                                                    : model_json(status, options_.max_seq));
   return refused(request, {.status = 404, .type = "not_found_error", .code = "model_not_found"});
 }
 

@@ -136,12 +136,13 @@ void Metrics::finished(std::string_view route, int status, const RequestRecord& 
   ++requests_[{std::string(route), status}];
   if (status == 499) ++cancelled_;
   if (status >= 400 && status != 499) ++rejected_[std::string(reason_of(status))];
-  if (record.kind.empty() || status != 200) return;
-  whole_.add(seconds);
-  if (record.first_token_s >= 0) first_token_.add(record.first_token_s);
-  if (record.generated > 1) between_tokens_.add(record.decode_s / (record.generated - 1));
-  if (record.prompt >= 0) prompt_tokens_.add(record.prompt);
-  generated_tokens_.add(record.generated);
+  if (record.kind.empty() || status != 200 || !record.note.empty()) return;
+  AnswerHistograms& answers = answers_[record.model];
+  answers.whole.add(seconds);
+  if (record.first_token_s >= 0) answers.first_token.add(record.first_token_s);
+  if (record.generated > 1) answers.between_tokens.add(record.decode_s / (record.generated - 1));
+  if (record.prompt >= 0) answers.prompt_tokens.add(record.prompt);
+  answers.generated_tokens.add(record.generated);
 }
 
 std::string Metrics::text(const std::vector<ModelMetrics>& models, MetricNames names) const {
@@ -158,20 +159,26 @@ std::string Metrics::text(const std::vector<ModelMetrics>& models, MetricNames n
   head(out, "anedvd:requests_rejected_total", "counter", "Requests that were refused");
   for (const auto& [reason, count] : rejected_)
     out += fmt::format("anedvd:requests_rejected_total{{reason=\"{}\"}} {}\n", reason, count);
-  const std::pair<std::string_view, const Histogram*> histograms[] = {
-      {"time_to_first_token_seconds", &first_token_},    {"inter_token_latency_seconds", &between_tokens_},
-      {"e2e_request_latency_seconds", &whole_},          {"request_prompt_tokens", &prompt_tokens_},
-      {"request_generation_tokens", &generated_tokens_},
+  static const AnswerHistograms none;
+  const std::pair<std::string_view, const Histogram AnswerHistograms::*> histograms[] = {
+      {"time_to_first_token_seconds", &AnswerHistograms::first_token},
+      {"inter_token_latency_seconds", &AnswerHistograms::between_tokens},
+      {"e2e_request_latency_seconds", &AnswerHistograms::whole},
+      {"request_prompt_tokens", &AnswerHistograms::prompt_tokens},
+      {"request_generation_tokens", &AnswerHistograms::generated_tokens},
   };
-  for (const auto& [name, histogram] : histograms) {
-    const std::string own = fmt::format("anedvd:{}", name);
-    head(out, own, "histogram", "Of answers that were finished");
-    histogram->write(out, own, {});
-    if (names != MetricNames::kVllm) continue;
-    const std::string peer = fmt::format("vllm:{}", name);
-    head(out, peer, "histogram", "Of answers that were finished");
-    histogram->write(out, peer, {});
-  }
+  for (const auto& [name, histogram] : histograms)
+    for (const std::string_view prefix : {"anedvd", "vllm"}) {
+      const bool is_vllm = prefix == "vllm";
+      if (is_vllm && names != MetricNames::kVllm) continue;
+      const std::string whole_name = fmt::format("{}:{}", prefix, name);
+      head(out, whole_name, "histogram", "Of answers that were finished");
+      for (const ModelMetrics& model : models) {
+        const auto answers = answers_.find(model.id);
+        const std::string label = fmt::format("{}=\"{}\"", is_vllm ? "model_name" : "model", escaped(model.id));
+        ((answers == answers_.end() ? none : answers->second).*histogram).write(out, whole_name, label);
+      }
+    }
   return out;
 }
 

@@ -34,6 +34,15 @@ struct ModelMetrics {
   EngineStatistics statistics;
 };
 
+// Of one model's answers. Seconds and tokens.
+struct AnswerHistograms {
+  Histogram first_token{{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}};
+  Histogram between_tokens{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}};
+  Histogram whole{{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}};
+  Histogram prompt_tokens{{16, 64, 256, 1024, 4096, 16384, 65536}};
+  Histogram generated_tokens{{1, 16, 64, 256, 1024, 4096, 16384}};
+};
+
 enum class MetricNames { kOwn, kLlamaCpp, kVllm };
 
 class Metrics {
@@ -48,11 +57,7 @@ class Metrics {
   std::map<std::pair<std::string, int>, uint64_t> requests_;
   std::map<std::string, uint64_t> rejected_;
   uint64_t cancelled_ = 0;
-  Histogram first_token_{{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}};
-  Histogram between_tokens_{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}};
-  Histogram whole_{{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}};
-  Histogram prompt_tokens_{{16, 64, 256, 1024, 4096, 16384, 65536}};
-  Histogram generated_tokens_{{1, 16, 64, 256, 1024, 4096, 16384}};
+  std::map<std::string, AnswerHistograms> answers_;  // by model
 };
 
 }  // namespace anedvd

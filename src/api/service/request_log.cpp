@@ -25,7 +25,10 @@ std::string time_stamp(int64_t now) {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-double rate(const RequestRecord& record) { return record.decode_s > 0 ? record.generated / record.decode_s : 0; }
+// Tokens a second; the first token came out of the prompt. 0: unknown.
+double rate(const RequestRecord& record) {
+  return record.decode_s > 0 && record.generated > 1 ? (record.generated - 1) / record.decode_s : 0;
+}
 
 std::string_view end_words(const LoggedRequest& request) {
   if (request.status == 499) return "client left";
@@ -75,7 +78,7 @@ std::string log_line_of(const LoggedRequest& request, LogStyle style, int64_t no
     fields["dropped"] = record.dropped;
     fields["new"] = record.generated;
     if (record.first_token_s >= 0) fields["ttft_ms"] = std::int64_t(record.first_token_s * 1e3);
-    fields["tok_s"] = double(std::int64_t(rate(record) * 10)) / 10.0;
+    if (rate(record) > 0) fields["tok_s"] = double(std::int64_t(rate(record) * 10)) / 10.0;
   }
   fields["total_ms"] = std::int64_t(request.seconds * 1e3);
   if (!end_words(request).empty()) fields["finish"] = end_words(request);

@@ -44,6 +44,11 @@ const Service::Route Service::kRoutes[] = {
     {"POST", "/completions", false, false, nullptr, &Service::completions},
     {"POST", "/v1/messages", false, false, nullptr, &Service::messages},
     {"POST", "/v1/messages/count_tokens", false, false, nullptr, &Service::count_tokens},
+    {"POST", "/responses", false, false, nullptr, &Service::responses},
+    {"POST", "/responses/input_tokens", false, false, nullptr, &Service::responses_tokens},
+    {"POST", "/responses/", true, false, nullptr, &Service::cancel_response, "/cancel"},
+    {"GET", "/responses/", true, false, &Service::stored_response},
+    {"DELETE", "/responses/", true, false, &Service::deleted_response},
     {"POST", "/v1/responses", false, false, nullptr, &Service::responses},
     {"POST", "/v1/responses/input_tokens", false, false, nullptr, &Service::responses_tokens},
     {"POST", "/v1/responses/", true, false, nullptr, &Service::cancel_response, "/cancel"},
@@ -163,6 +168,25 @@ Answer Service::fault(const Request& head, HttpFault fault) {
     case HttpFault::kHeadersTooLarge:
       return refused(head, {.status = 431, .code = "headers_too_large", .message = "The headers are too large."});
     case HttpFault::kTooMany: return refused(head, from_engine({ErrorCode::kBusy, {}}));
+    case HttpFault::kFull:
+      return refused(head, {.status = 503,
+                            .type = "overloaded_error",
+                            .code = "too_many_connections",
+                            .message = "Too many connections are open; ask again later.",
+                            .retry_after = 1});
+    case HttpFault::kBadTarget:
+      return refused(head,
+                     {.status = 400,
+                      .code = "bad_request",
+                      .message = "The path is not valid: % is followed by two hexadecimal digits, and not by 00."});
+    case HttpFault::kBadHost:
+      return refused(head, {.status = 400, .code = "bad_request", .message = "One Host header is expected."});
+    case HttpFault::kUnknownCoding:
+      return refused(
+          head, {.status = 501,
+                 .type = "not_supported_error",
+                 .code = "not_supported",
+                 .message = "This Transfer-Encoding is not supported; send \"chunked\" alone, or a Content-Length."});
     case HttpFault::kInternal:
       return refused(head, {.status = 500, .type = "server_error", .message = "The server failed."});
     case HttpFault::kBadRequest: break;

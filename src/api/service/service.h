@@ -28,6 +28,7 @@ struct ServiceOptions {
   bool metrics_public = false;
   MetricNames metric_names = MetricNames::kOwn;
   bool no_queue = false;       // a full engine is "busy" (503), not "queue full" (429)
+  int max_seq = 4096;          // context of models that are not loaded yet, at most
   int parallel = 4;            // answers at once: what /props and /slots tell
   size_t response_store = 64;  // answers of /v1/responses that are kept
   std::string page = {};       // of "/": HTML; empty: there is none

@@ -54,7 +54,7 @@ Reply tokens_of(const ServedModel& model, const Json& body) {
     ANEDVD_TRY(const auto add, fields.boolean(is_vllm ? "add_special_tokens" : "add_special"));
     ANEDVD_TRY(const auto parse, fields.boolean("parse_special"));
     ids = tokenizer.encode(*text, parse.value_or(true) ? Specials::kAsTokens : Specials::kAsText);
-    if (add.value_or(is_vllm) && tokenizer.adds_bos() && tokenizer.bos()) ids.insert(ids.begin(), *tokenizer.bos());
+    if (add.value_or(is_vllm)) add_bos(tokenizer, ids);
   }
   ANEDVD_TRY(const auto with_pieces, fields.boolean("with_pieces"));
   Json tokens = Json::array();

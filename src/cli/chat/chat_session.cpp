@@ -99,6 +99,7 @@ Result<ChatAnswer> ChatSession::answer(const ChatLog& log, GenerationRequest req
   reading_ = {0, int(prompt.ids.size())};
   request.prompt = std::move(prompt.ids);
   request.from_template = true;
+  follow_format(conversation_, request);
   ANEDVD_TRY(GenerateResult result,
              generate(*engine_, std::move(request), sink, [this](int done) { reading_.done = done; }));
   reading_.done = reading_.total;

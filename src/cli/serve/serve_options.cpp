@@ -370,6 +370,7 @@ Result<ServeSettings> serve_settings(const Args& args) {
   service.parallel = service.no_queue ? 1 : int(*args.integer("--parallel"));
   service.response_store = size_t(*args.integer("--response-store"));
   service.log_all = args.given("--verbose");
+  if (const auto context = args.integer("--max-seq")) service.max_seq = int(*context);
 
   RequestDefaults& defaults = service.defaults;
   defaults.version = std::string(kVersion);
