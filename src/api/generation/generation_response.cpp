@@ -72,8 +72,8 @@ class GenerationResponse : public Response {
     record.generated = usage.completion;
     record.first_token_s = generation_.first_token_s;
     record.decode_s = usage.decode_s;
-    // Of one that was cut nobody told how long it took.
-    if (!is_done() && record.first_token_s >= 0)
+    // Of one that was cut nobody told how long it took, and several may have been written one after the other.
+    if ((!is_done() || generation_.choices.size() > 1) && record.first_token_s >= 0)
       record.decode_s = std::chrono::duration<double>(Clock::now() - generation_.start).count() - record.first_token_s;
     record.finish = error_ || !is_done() ? "" : finish_reason_name(generation_.choices.front().reason);
     if (error_) record.note = error_->code.empty() ? error_->type : error_->code;
