@@ -354,6 +354,18 @@ class OpenAiSdk(Shared):
         self.assertEqual(types[0], "response.created")
         self.assertEqual(final.status, "completed")
 
+    def test_responses_cancel(self):
+        stream = self.client.responses.create(model=TINY, input="hi there", max_output_tokens=450, stream=True, extra_body={"ignore_eos": True})
+        running = next(iter(stream)).response
+        cancelled = self.client.responses.cancel(running.id)
+        self.assertIn(cancelled.status, ("cancelled", "incomplete"))  # a fast machine may have ended it
+        self.assertIsInstance(cancelled.output_text, str)
+        stream.close()
+
+    def test_more_inputs_than_places_and_queue(self):
+        answer = self.client.embeddings.create(model=TINY, input=["a"] * 600)
+        self.assertEqual([one.index for one in answer.data], list(range(600)))
+
     def test_embeddings_in_the_sdks_own_base64(self):
         answer = self.client.embeddings.create(model=TINY, input=["the cat", "a dog"])
         self.assertEqual(len(answer.data[0].embedding), 128)
