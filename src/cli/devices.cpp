@@ -37,10 +37,16 @@ constexpr const char* kDefaultProfile = "a18pro-27";
 
 bool has_framework() { return kMayHaveNeuralEngine || std::getenv("ANEDVD_ANE_FRAMEWORK") != nullptr; }
 
-std::string joined(std::span<const std::string_view> names) {
+std::string joined(std::span<const std::string_view> names, std::string_view between = ", ") {
   std::string all;
   for (const std::string_view name : names) all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
   return all;
+}
+
+// `takes_cpu`: the command can do its work on the CPU, too.
+tl::unexpected<Error> no_neural_engine(bool takes_cpu) {
+  return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use {}--device sim{}",
+              this_machine().system, takes_cpu ? "--device cpu, or " : "", takes_cpu ? " to simulate one" : "");
 }
 
 // One of --ane-route.
@@ -96,7 +102,9 @@ Result<sim::Profile> sim_profile_of(const Args& args) {
   if (const auto pool = args.text("--sim-pool")) profile->pool = *pool;
   if (args.given("--sim-fast")) profile->numerics.accumulator = sim::Accumulator::kPlain;
   if (const auto faults = args.text("--sim-faults")) {
-    ANEDVD_TRY(profile->faults, sim::parse_faults(*faults));
+    auto parsed = sim::parse_faults(*faults);
+    if (!parsed) return fail_in("--sim-faults", std::move(parsed).error());
+    profile->faults = std::move(*parsed);
   }
   return *profile;
 }
@@ -111,10 +119,7 @@ Result<std::unique_ptr<Driver>> open_driver(const Args& args, int threads) {
   }
   if (name == "cpu")
     return fail(ErrorCode::kUsage, "--device cpu: has no programs of the Neural Engine; use --device sim");
-  if (!has_framework())
-    return fail(ErrorCode::kDevice,
-                "--device {}: this machine has no Neural Engine ({}); use --device sim, the simulator", name,
-                this_machine().system);
+  if (!has_framework()) return no_neural_engine(false);
   return open_route(args.text("--ane-route").value_or("inmem"));
 }
 
@@ -149,9 +154,7 @@ Result<DeviceChoice> choose_device(const Args& args, std::string_view otherwise,
     return choice;
   }
   if (choice.name == "ane") {
-    if (!has_framework())
-      return fail(ErrorCode::kDevice, "--device ane: this machine has no Neural Engine ({}); use --device cpu",
-                  this_machine().system);
+    if (!has_framework()) return no_neural_engine(otherwise == "cpu");
     AneOptions placed = options;
     placed.measure = is_auto;
     if (const auto cache = ModelCache::find(); placed.measure && cache) {

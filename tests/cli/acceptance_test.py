@@ -309,7 +309,7 @@ class Check07Errors(unittest.TestCase):
     def test_07_error_07_no_neural_engine(self):
         if sys.platform == "darwin":
             self.skipTest("another sentence on a Mac")
-        self.says(("run", TINY, "hi", "--device", "ane"), 1, r"--device ane: this machine has no Neural Engine \(.*\); use --device cpu")
+        self.says(("run", TINY, "hi", "--device", "ane"), 1, r"--device ane: this machine has no Neural Engine \(.*\); use --device cpu, or --device sim to simulate one")
         self.assertEqual(run("run", TINY, "hi", "-n", "2", "--device", "cpu").returncode, 0)
         # A machine that may have one but whose framework is not what it was: asked for by name it is an error, else the CPU answers.
         gone = {"ANEDVD_ANE_FRAMEWORK": "/nowhere/framework"}
