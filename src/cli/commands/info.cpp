@@ -11,11 +11,13 @@
 #include "cli/args.h"
 #include "cli/commands/all.h"
 #include "cli/commands/machine.h"
+#include "cli/commands/memory_estimate.h"
 #include "cli/devices.h"
 #include "cli/model_path.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/table.h"
+#include "cpu/kernels/select.h"
 #include "engine/runtime.h"
 #include "formats/gguf_file.h"
 #include "formats/tensor_source.h"
@@ -79,8 +81,16 @@ uint64_t kv_token_bytes(const ModelSpec& spec) {
   return bytes;
 }
 
-void describe_spec(const ModelSpec& spec, const Contents& contents, Rows& rows, Json& json) {
-  const int context = std::min(spec.context, kDefaultContext);
+// Tokens that `run` with the same --max-seq would hold, or its refusal.
+Result<int> context_of(const Args& args, const ModelSpec& spec) {
+  const int64_t context = args.integer("--max-seq").value_or(std::min(spec.context, kDefaultContext));
+  if (context > spec.context)
+    return fail(ErrorCode::kUsage, "--max-seq {}: the model was trained for {}; use at most that", context,
+                with_commas(spec.context));
+  return int(context);
+}
+
+void describe_spec(const ModelSpec& spec, const Contents& contents, int context, Rows& rows, Json& json) {
   rows.emplace_back("shape",
                     fmt::format("{} layers × {} · {} heads ({} kv) · {} parameters", spec.layers.size(),
                                 with_commas(spec.hidden), span_words(spec.layers, &LayerSpec::heads),
@@ -116,8 +126,40 @@ void describe_tokenizer(const TensorSource& source, Rows& rows, Json& json) {
   json["tokenizer"] = {{"kind", (*tokenizer)->kind()}, {"size", (*tokenizer)->vocab_size()}};
 }
 
+struct LoadedAs {
+  int context = 0;             // tokens
+  std::optional<DType> quant;  // --quant
+};
+
+void describe_memory(const Args& args, const TensorSource& source, const ModelSpec& spec, const LoadedAs& as,
+                     Rows& rows, Json& json) {
+  const int parallel = int(args.integer("--parallel").value_or(1));
+  const uint64_t weights = bytes_at_load(source, as.quant);
+  const uint64_t cache = kv_token_bytes(spec) * uint64_t(as.context) * uint64_t(parallel);
+  const uint64_t bytes = weights + cache;
+  json["memory_bytes"] = {{"cpu", bytes}, {"weights", weights}, {"cache", cache}};
+  std::string devices = fmt::format("cpu {}", size_words(bytes));
+  // Types of --quant are the CPU's alone.
+  if (!as.quant) {
+    if (const auto ane = ane_weight_bytes(source, as.context)) {
+      devices += fmt::format(" · ane {}", size_words(*ane + cache));
+      json["memory_bytes"]["ane"] = *ane + cache;
+    }
+  }
+  rows.emplace_back("memory", fmt::format("{} (estimate: weights {}, cache {} for {}{} tokens)", devices,
+                                          size_words(weights), size_words(cache),
+                                          parallel > 1 ? fmt::format("{} × ", parallel) : "", with_commas(as.context)));
+  const uint64_t free = available_memory();
+  json["fits"] = free == 0 || bytes <= free;
+  if (free > 0 && bytes > free)
+    rows.emplace_back(
+        "", fmt::format("does not fit: {} are free; {}", size_words(free),
+                        weights < free ? "use a smaller --max-seq or --parallel" : "use a smaller quantisation"));
+}
+
 Result<ExitCode> run_info(const Args& args) {
   const Console console = Console::from(args);
+  ANEDVD_TRY_VOID(select_kernels());  // a level of ANEDVD_SIMD that is none is told as every command tells it
   const Machine machine = this_machine();
   Rows rows, settings;
   const NeuralEngine engine = find_neural_engine();
@@ -158,10 +200,13 @@ Result<ExitCode> run_info(const Args& args) {
                                            visible(architecture)));
     rows.emplace_back("file", fmt::format("{} · {} · {}", container_words(*source), main_type(contents),
                                           size_words(source->file_bytes())));
-    if (spec)
-      describe_spec(*spec, contents, rows, model);
-    else
+    int context = 0;
+    if (spec) {
+      ANEDVD_TRY(context, context_of(args, *spec));
+      describe_spec(*spec, contents, context, rows, model);
+    } else {
       rows.emplace_back("shape", fmt::format("– ({})", spec.error().message));
+    }
     describe_tokenizer(*source, rows, model);
     std::optional<DType> quant;
     if (const auto type = args.text("--quant")) {
@@ -170,24 +215,7 @@ Result<ExitCode> run_info(const Args& args) {
                                                  size_words(bytes_at_load(*source, quant))));
       model["quant"] = {{"type", format_of(*quant).name}, {"bytes", bytes_at_load(*source, quant)}};
     }
-    if (spec && contents.total > 0) {
-      const int context = int(args.integer("--max-seq").value_or(std::min(spec->context, kDefaultContext)));
-      const int parallel = int(args.integer("--parallel").value_or(1));
-      const uint64_t weights = bytes_at_load(*source, quant);
-      const uint64_t cache = kv_token_bytes(*spec) * uint64_t(context) * uint64_t(parallel);
-      const uint64_t bytes = weights + cache;
-      rows.emplace_back(
-          "memory",
-          fmt::format("cpu {} (estimate: weights {}, cache {} for {}{} tokens)", size_words(bytes), size_words(weights),
-                      size_words(cache), parallel > 1 ? fmt::format("{} × ", parallel) : "", with_commas(context)));
-      model["memory_bytes"] = {{"cpu", bytes}, {"weights", weights}, {"cache", cache}};
-      const uint64_t free = available_memory();
-      model["fits"] = free == 0 || bytes <= free;
-      if (free > 0 && bytes > free)
-        rows.emplace_back(
-            "", fmt::format("does not fit: {} are free; {}", size_words(free),
-                            weights < free ? "use a smaller --max-seq or --parallel" : "use a smaller quantisation"));
-    }
+    if (spec && contents.total > 0) describe_memory(args, *source, *spec, {context, quant}, rows, model);
     rows.emplace_back("device", device);
     if (console.verbose) {
       for (const auto& [key, value] : source->config().describe()) {
