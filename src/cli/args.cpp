@@ -44,7 +44,11 @@ std::string advice(const OptionSpec& option) {
       else
         what = fmt::format("{} to {}", bound_words(option.low), bound_words(option.high));
       break;
-    case OptionKind::kChoice: what = fmt::format("one of {}", choice_words(option.choices)); break;
+    case OptionKind::kChoice:
+      what = option.choices.find('|') == std::string_view::npos
+                 ? fmt::format("use {}", option.choices)
+                 : fmt::format("one of {}", choice_words(option.choices));
+      break;
     default: what = fmt::format("give {}", option.value); break;
   }
   if (!option.example.empty()) what += fmt::format(", for example {} {}", option.name, option.example);
@@ -94,7 +98,8 @@ Result<> check_value(const OptionSpec& option, const std::string& text) {
       return {};
     }
     case OptionKind::kChoice:
-      if (!is_choice(option.choices, text) && !is_choice(option.hidden_choices, text)) return bad("no such choice");
+      if (is_choice(option.later_choices, text)) return bad("not in this version");
+      if (!is_choice(option.choices, text)) return bad("no such choice");
       return {};
     case OptionKind::kFile:
       if (text.empty()) return fail(ErrorCode::kUsage, "{}: the file name is empty; {}", option.name, advice(option));
@@ -111,9 +116,8 @@ bool looks_like_flag(std::string_view word) {
   return word[1] == '-' || !std::isdigit(uint8_t(word[1]));
 }
 
-// The flag that `name` probably means: one within two edits, else the one with which it shares the longest beginning (--temprature is
-// --temp), else the same with one dash more (-temp).
-std::string likely_flag(const std::string& name, const std::vector<std::string>& names) {
+// likely_flag() among `names`; -temp is --temp, too.
+std::string likely_name(const std::string& name, const std::vector<std::string>& names) {
   constexpr size_t kEnough = 5;  // "--" and three letters
   std::string like = nearest(name, names);
   if (!like.empty()) return like;
@@ -127,7 +131,7 @@ std::string likely_flag(const std::string& name, const std::vector<std::string>&
       like = candidate;
     }
   }
-  if (like.empty() && name.size() > 2 && name[1] != '-') return likely_flag("-" + name, names);
+  if (like.empty() && name.size() > 2 && name[1] != '-') return likely_name("-" + name, names);
   return like;
 }
 
@@ -136,9 +140,7 @@ tl::unexpected<Error> unknown_flag(const Command& command, const std::vector<Opt
   const std::string name(word.substr(0, word.find('=')));
   if (is_later_option(command.name, name))
     return fail(ErrorCode::kUsage, "{}: not in this version; \"anedvd help {}\" lists what is", name, command.name);
-  std::vector<std::string> names;
-  for (const OptionSpec& option : options) names.emplace_back(option.name);
-  const std::string like = likely_flag(name, names);
+  const std::string like = likely_flag(name, options);
   if (like.empty())
     return fail(ErrorCode::kUsage, "{}: \"{}\" has no such flag; \"anedvd {} --help\" lists them", visible(name),
                 command.name, command.name);
@@ -190,8 +192,24 @@ Result<std::vector<std::string>> prepare(const Command& command, const std::vect
 
 }  // namespace
 
+// One of its words is a text, which a shell cuts at blanks unless it stands in quotes.
+bool takes_text(const Command& command) {
+  return command.arguments.find("PROMPT") != std::string_view::npos ||
+         command.arguments.find("TEXT") != std::string_view::npos;
+}
+
+std::string usage_of(const Command& command) {
+  return fmt::format("usage: anedvd {} {}", command.name, command.arguments.empty() ? "[flags]" : command.arguments);
+}
+
 Result<Args> Args::parse(const Command& command, const std::vector<std::string>& words) {
   Args args(command);
+std::string likely_flag(const std::string& name, const std::vector<OptionSpec>& options) {
+  std::vector<std::string> names;
+  for (const OptionSpec& option : options) names.emplace_back(option.name);
+  return likely_name(name, names);
+}
+
   for (const std::string& word : words) {
     if (word == "--") break;
     if (word == "--help" || word == "-h") {
@@ -254,11 +272,9 @@ Result<Args> Args::parse(const Command& command, const std::vector<std::string>&
   if (count > command.max_arguments)
     return fail(ErrorCode::kUsage, "{}: \"{}\" is one word too many; {}", command.name,
                 visible(args.positionals_[size_t(command.max_arguments)], 60),
-                command.max_arguments == 0 ? fmt::format("usage: anedvd {} [flags]", command.name)
-                                           : "put a text with spaces in quotes");
+                takes_text(command) ? "put a text with spaces in quotes" : usage_of(command));
   if (count < command.min_arguments)
-    return fail(ErrorCode::kUsage, "{}: too few words; usage: anedvd {} {}", command.name, command.name,
-                command.arguments);
+    return fail(ErrorCode::kUsage, "{}: too few words; {}", command.name, usage_of(command));
   return args;
 }
 

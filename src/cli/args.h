@@ -50,4 +50,8 @@ const std::vector<OptionSpec>& common_options();
 // A command's own options followed by the common ones.
 std::vector<OptionSpec> all_options(const Command& command);
 
+// The flag that `name` probably means: one within two edits, else the one with which it shares the longest beginning (--temprature is
+// --temp), else the same with one dash more (-temp); "" if none is like it.
+std::string likely_flag(const std::string& name, const std::vector<OptionSpec>& options);
+
 }  // namespace anedvd

@@ -28,7 +28,7 @@ enum class OptionKind {
 };
 
 // Headings of help, in this order.
-enum class OptionGroup { kModel, kPrompt, kSampling, kInput, kMeasure, kOutput, kDevice };
+enum class OptionGroup { kModel, kPrompt, kSampling, kInput, kServer, kMeasure, kOutput, kDevice };
 
 struct OptionSpec {
   std::string_view name;        // "--temp"
@@ -39,9 +39,9 @@ struct OptionSpec {
   std::string_view help = {};      // a few words, no full stop
   std::string_view fallback = {};  // the default: shown in brackets, and what Args answers when the option is absent
   double low = 0, high = 0;        // bounds of numbers, both allowed
-  std::string_view choices = {};   // "auto|cpu": what help offers
-  std::string_view hidden_choices = {};  // further values that the command answers itself (a device that is not here)
-  std::string_view example = {};         // a value to show beside an error: "0.7"
+  std::string_view choices = {};   // "auto|cpu": what help offers; of a kText or kFile only what completions do
+  std::string_view later_choices = {};  // promised by the contract, but not part of this version
+  std::string_view example = {};        // a value to show beside an error: "0.7"
   bool is_repeatable = false;
   bool is_rare = false;  // explained by `anedvd help COMMAND`; --help only names it
 };

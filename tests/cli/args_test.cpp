@@ -12,6 +12,7 @@ const Command& sample_command() {
   static const Command command = {
       .name = "run",
       .summary = "Answer",
+      .arguments = "[MODEL] [PROMPT]",
       .max_arguments = 2,
       .options = join({model_option(), sampling_options(), json_option(), runtime_options()}),
   };
@@ -108,6 +109,18 @@ struct Mistake {
   std::vector<std::string> words;
   const char* message;
 };
+
+TEST(Args, ChoicesOfALaterVersionSayWhichThereAre) {
+  EXPECT_EQ(error_of({"--kv-type", "q8_0"}), "--kv-type q8_0: not in this version; use f16");
+  EXPECT_TRUE(parse({"--kv-type", "f16"}));
+}
+
+TEST(Args, OnlyACommandWithATextSpeaksOfQuotes) {
+  const Command command = {.name = "rm", .summary = "Remove", .arguments = "NAME", .max_arguments = 1};
+  const auto args = Args::parse(command, {"a", "b"});
+  ASSERT_FALSE(args);
+  EXPECT_EQ(args.error().message, "rm: \"b\" is one word too many; usage: anedvd rm NAME");
+}
 
 TEST(Args, MistakesSayWhatWouldBeRight) {
   const Mistake mistakes[] = {

@@ -15,7 +15,6 @@ struct LaterOption {
 };
 
 constexpr LaterOption kLaterOptions[] = {
-    {"", "--kv-type"},
     {"", "--grammar-json-schema"},
     {"run", "--open"},
 };
