@@ -12,6 +12,12 @@
 namespace anedvd {
 namespace {
 
+// Asked of a path where nothing is: a link may be there nevertheless.
+bool is_link(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_symlink(std::filesystem::symlink_status(path, error));
+}
+
 // models/x.gguf: no such file; this folder has y.gguf and z.gguf
 tl::unexpected<Error> no_such_file(const std::string& word) {
   constexpr size_t kShown = 3;
@@ -24,7 +30,8 @@ tl::unexpected<Error> no_such_file(const std::string& word) {
   }
   std::vector<std::string> files;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->path().extension() == ".gguf") files.push_back(visible(at->path().filename().string(), 60));
+    if (std::error_code gone; at->path().extension() == ".gguf" && at->is_regular_file(gone))
+      files.push_back(visible(at->path().filename().string(), 60));
   if (files.empty()) return fail(ErrorCode::kNotFound, "{}: no such file; check the path", visible(word));
   std::sort(files.begin(), files.end());
   std::string list;
@@ -41,6 +48,9 @@ tl::unexpected<Error> no_such_file(const std::string& word) {
 Result<std::filesystem::path> model_path(const std::string& model) {
   std::error_code error;
   if (std::filesystem::exists(model, error)) return std::filesystem::path(model);
+  if (is_link(model))
+    return fail(ErrorCode::kNotFound, "{}: a link to {}, where nothing is; mend the link, or give another file",
+                visible(model), visible(std::filesystem::read_symlink(model, error).string()));
   if (model.starts_with("hf:") || model.starts_with("pypi:"))
     return fail(ErrorCode::kNotFound, "{}: not a file; \"anedvd pull {}\" fetches it", visible(model), visible(model));
   if (model.find('/') != std::string::npos || model.ends_with(".gguf")) return no_such_file(model);

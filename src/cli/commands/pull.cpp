@@ -85,6 +85,12 @@ Result<ExitCode> run_pull(const Args& args) {
   const auto& words = args.positionals();
   if (words.size() == 1 && words[0] == "list") return list_models(args, true);
   if (words.size() == 2 && words[0] == "rm") return remove_model(args, words[1]);
+  if (words.size() == 1 && words[0] == "rm")
+    return fail(ErrorCode::kUsage,
+                "pull rm: no name; usage: anedvd pull rm NAME, \"anedvd list\" shows the names here");
+  if (words.size() == 2 && words[0] == "list")
+    return fail(ErrorCode::kUsage, "pull list: \"{}\" is one word too many; usage: anedvd pull list",
+                visible(words[1], 60));
   if (words.size() == 2)
     return fail(ErrorCode::kUsage, "pull: \"{}\" is one word too many; one model at a time", visible(words[1], 60));
   const std::string what = words.empty() ? std::string(kDefaultModel) : words[0];

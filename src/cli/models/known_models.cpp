@@ -43,9 +43,17 @@ uint64_t KnownModel::download_bytes() const {
   return sum;
 }
 
+std::string lower_case(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  return lower;
+}
+
 const KnownModel* find_known_model(std::string_view word) {
+  const std::string wanted = lower_case(word);
   for (const KnownModel& model : known_models())
-    if (model.alias == word || model.name == word) return &model;
+    if (model.alias == wanted || model.name == wanted) return &model;
   return nullptr;
 }
 

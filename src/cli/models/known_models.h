@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +33,10 @@ struct KnownModel {
 
 std::span<const KnownModel> known_models();
 
-// By alias or name; nullptr: unknown.
+// Names of models differ in more than the case of their letters: "SmolLM2" is smollm2. ASCII only, as names are.
+std::string lower_case(std::string_view name);
+
+// By alias or name in any case; nullptr: unknown.
 const KnownModel* find_known_model(std::string_view word);
 
 constexpr std::string_view kDefaultModel = "smollm2";

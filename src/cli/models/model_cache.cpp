@@ -94,9 +94,17 @@ std::vector<CachedModel> ModelCache::list() const {
   return found;
 }
 
+std::string ModelCache::spelling_of(const std::string& word) const {
+  std::error_code error;
+  if (is_model_name(word) && std::filesystem::is_regular_file(model_file(word), error)) return word;
+  for (const CachedModel& model : list())
+    if (lower_case(model.name) == lower_case(word)) return model.name;
+  return word;
+}
+
 Result<CachedModel> ModelCache::get(const std::string& word) const {
   const KnownModel* known = find_known_model(word);
-  const std::string name(known ? known->name : word);
+  const std::string name(known ? std::string(known->name) : spelling_of(word));
   std::error_code error;
   if (!is_model_name(name) || !std::filesystem::is_regular_file(model_file(name), error)) {
     if (known) return fail(ErrorCode::kNotFound, "{}: not here; \"anedvd pull {}\" fetches it", word, known->alias);
@@ -143,13 +151,15 @@ Result<> ModelCache::check_space(uint64_t needed) const {
 }
 
 tl::unexpected<Error> unknown_model(const std::string& word, const ModelCache& cache) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, lower;
   for (const KnownModel& model : known_models()) {
     names.emplace_back(model.alias);
     names.emplace_back(model.name);
   }
   for (const CachedModel& model : cache.list()) names.push_back(model.name);
-  const std::string like = nearest(word, names);
+  for (const std::string& name : names) lower.push_back(lower_case(name));
+  const auto found = std::find(lower.begin(), lower.end(), nearest(lower_case(word), lower));
+  const std::string like = found == lower.end() ? "" : names[size_t(found - lower.begin())];
   std::string advice = fmt::format("did you mean {}?", like);
   if (like.empty()) {
     advice.clear();

@@ -48,7 +48,7 @@ class ModelCache {
   // Everything there, by name. A folder that is missing holds nothing.
   std::vector<CachedModel> list() const;
 
-  // The model of that name, or of that alias of a known model. Error kNotFound with the nearest name.
+  // The model of that name, or of that alias of a known model, in any case. Error kNotFound with the nearest name.
   Result<CachedModel> get(const std::string& word) const;
 
   // Notes where a complete model file came from. Error kIo.
@@ -61,6 +61,9 @@ class ModelCache {
   Result<> check_space(uint64_t needed) const;
 
  private:
+  // The name of a model here that differs from `word` in the case of letters at most; `word` if there is none.
+  std::string spelling_of(const std::string& word) const;
+
   std::filesystem::path folder_;
 };
 
