@@ -39,7 +39,7 @@ bool has_framework() { return kMayHaveNeuralEngine || std::getenv("ANEDVD_ANE_FR
 
 std::string joined(std::span<const std::string_view> names, std::string_view between = ", ") {
   std::string all;
-  for (const std::string_view name : names) all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
+  for (const std::string_view name : names) all += fmt::format("{}{}", all.empty() ? "" : between, name);
   return all;
 }
 
@@ -275,6 +275,7 @@ nlohmann::ordered_json device_json(const AneModel& model) {
 }
 
 std::vector<OptionSpec> device_options() {
+  static const std::string chips = joined(sim::chip_names(), "|"), profiles = joined(sim::profile_names(), "|");
   return {
       {.name = "--device",
        .group = OptionGroup::kDevice,
@@ -289,6 +290,7 @@ std::vector<OptionSpec> device_options() {
        .kind = OptionKind::kText,
        .value = "NAME",
        .help = "chip whose times the simulator tells [a18-pro]",
+       .choices = chips,
        .example = "m4-pro",
        .is_rare = true},
       {.name = "--sim-profile",
@@ -296,6 +298,7 @@ std::vector<OptionSpec> device_options() {
        .kind = OptionKind::kFile,
        .value = "NAME|FILE",
        .help = "what the simulator accepts and how it rounds [a18pro-27]",
+       .choices = profiles,
        .example = "m4-26",
        .is_rare = true},
       {.name = "--sim-deterministic",

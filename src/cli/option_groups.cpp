@@ -149,6 +149,7 @@ std::vector<OptionSpec> quant_option() {
            .value = "TYPE",
            .help = "quantise plain floats at load: q8_0, q4_0, q4_k …",
            .example = "q8_0"}};
+           .choices = "q8_0|q4_0|q4_1|q5_0|q5_1|q4_k|q5_k|q6_k",
 }
 
 OptionSpec threads_option(std::string_view help) {
