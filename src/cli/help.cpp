@@ -14,9 +14,9 @@ struct GroupTitle {
 };
 
 constexpr GroupTitle kOptionGroups[] = {
-    {OptionGroup::kModel, "Model"},   {OptionGroup::kPrompt, "Prompt"},   {OptionGroup::kSampling, "Sampling"},
-    {OptionGroup::kInput, "Input"},   {OptionGroup::kMeasure, "Measure"}, {OptionGroup::kOutput, "Output"},
-    {OptionGroup::kDevice, "Device"},
+    {OptionGroup::kModel, "Model"},   {OptionGroup::kPrompt, "Prompt"}, {OptionGroup::kSampling, "Sampling"},
+    {OptionGroup::kInput, "Input"},   {OptionGroup::kServer, "Server"}, {OptionGroup::kMeasure, "Measure"},
+    {OptionGroup::kOutput, "Output"}, {OptionGroup::kDevice, "Device"},
 };
 
 struct CommandGroupTitle {

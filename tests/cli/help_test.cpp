@@ -68,6 +68,13 @@ TEST(Help, FitsTheSmallestTerminal) {
   EXPECT_LE(std::count(help.begin(), help.end(), '\n'), kRows) << help;
 }
 
+TEST(Help, TheServersLimitsStandWithTheServer) {
+  const std::string help = command_help(*find_command("serve"), {});
+  EXPECT_NE(help.find("\nServer    "), std::string::npos) << help;
+  EXPECT_EQ(help.find("\nMeasure"), std::string::npos) << help;
+  EXPECT_EQ(help.find("\nInput"), std::string::npos) << help;
+}
+
 TEST(Help, NoRowIsEndless) {
   for (const Command& command : all_commands()) {
     const std::string help = full_command_help(command, {});

@@ -45,14 +45,14 @@ std::vector<OptionSpec> api_sampling_options() {
 std::vector<OptionSpec> network_options() {
   return {
       {.name = "--host",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kText,
        .value = "ADDRESS",
        .help = "where to listen",
        .fallback = "127.0.0.1",
        .example = "127.0.0.1"},
       {.name = "--port",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kInteger,
        .value = "N",
        .help = "0 takes any free one",
@@ -61,25 +61,25 @@ std::vector<OptionSpec> network_options() {
        .high = 65535,
        .example = "8080"},
       {.name = "--api-key",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kText,
        .value = "SECRET",
        .help = "asked of clients; also ANEDVD_API_KEY",
        .example = "SECRET",
        .is_repeatable = true},
       {.name = "--api-key-file",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kFile,
        .value = "FILE",
        .help = "a key a line",
        .example = "keys.txt",
        .is_rare = true},
       {.name = "--insecure",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .help = "open to the network without a key",
        .is_rare = true},
       {.name = "--cors",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kText,
        .value = "ORIGIN",
        .help = "pages that may ask [local ones]; * is all",
@@ -87,7 +87,7 @@ std::vector<OptionSpec> network_options() {
        .is_repeatable = true,
        .is_rare = true},
       {.name = "--allowed-hosts",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kText,
        .value = "NAME",
        .help = "further names of this server",
@@ -95,7 +95,7 @@ std::vector<OptionSpec> network_options() {
        .is_repeatable = true,
        .is_rare = true},
       {.name = "--max-body",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kText,
        .value = "SIZE",
        .help = "largest request",
@@ -103,7 +103,7 @@ std::vector<OptionSpec> network_options() {
        .example = "32MiB",
        .is_rare = true},
       {.name = "--sse-ping",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kNumber,
        .value = "S",
        .help = "seconds of silence in a stream before a sign of life",
@@ -113,7 +113,7 @@ std::vector<OptionSpec> network_options() {
        .example = "10",
        .is_rare = true},
       {.name = "--drain",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kNumber,
        .value = "S",
        .help = "seconds that running answers have at the end",
@@ -123,7 +123,7 @@ std::vector<OptionSpec> network_options() {
        .example = "10",
        .is_rare = true},
       {.name = "--config",
-       .group = OptionGroup::kInput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kFile,
        .value = "FILE",
        .help = "these flags, one a line: port = 8080",
@@ -135,7 +135,7 @@ std::vector<OptionSpec> network_options() {
 std::vector<OptionSpec> answer_options() {
   return {
       {.name = "--parallel",
-       .group = OptionGroup::kMeasure,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kInteger,
        .value = "N",
        .help = "answers at once",
@@ -144,7 +144,7 @@ std::vector<OptionSpec> answer_options() {
        .high = 1024,
        .example = "4"},
       {.name = "--queue",
-       .group = OptionGroup::kMeasure,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kInteger,
        .value = "N",
        .help = "requests that may wait",
@@ -153,11 +153,11 @@ std::vector<OptionSpec> answer_options() {
        .high = 1 << 20,
        .example = "64"},
       {.name = "--no-queue",
-       .group = OptionGroup::kMeasure,
+       .group = OptionGroup::kServer,
        .help = "one answer at a time, others are told to come again",
        .is_rare = true},
       {.name = "--max-n",
-       .group = OptionGroup::kMeasure,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kInteger,
        .value = "N",
        .help = "most answers of one request",
@@ -196,7 +196,7 @@ std::vector<OptionSpec> answer_options() {
        .example = "8GB",
        .is_rare = true},
       {.name = "--response-store",
-       .group = OptionGroup::kMeasure,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kInteger,
        .value = "N",
        .help = "answers kept for previous_response_id",
@@ -205,9 +205,9 @@ std::vector<OptionSpec> answer_options() {
        .high = 100000,
        .example = "64",
        .is_rare = true},
-      {.name = "--metrics-public", .group = OptionGroup::kOutput, .help = "/metrics needs no key", .is_rare = true},
+      {.name = "--metrics-public", .group = OptionGroup::kServer, .help = "/metrics needs no key", .is_rare = true},
       {.name = "--metrics-compat",
-       .group = OptionGroup::kOutput,
+       .group = OptionGroup::kServer,
        .kind = OptionKind::kChoice,
        .value = "WHOSE",
        .help = "/metrics under a peer's names too",
@@ -266,6 +266,24 @@ Result<std::vector<std::string>> all_keys(const Args& args) {
   return keys;
 }
 
+// What is wrong with a line of a configuration that begins with no flag of the command's.
+std::string no_such_line(const std::string& line, const Command& command, const std::vector<OptionSpec>& options) {
+  const auto bare = [](std::string_view name) {
+    return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  };
+  const std::string name = trimmed(line.substr(0, line.find_first_of("= \t")));
+  const std::string value = trimmed(line.substr(std::min(name.size(), line.size())));
+  const std::string flag = fmt::format("--{}", bare(name));
+  if (flag == "--config" || flag == "--help")
+    return fmt::format("{}: has no place in a file; leave it out", bare(name));
+  if (find_option(options, flag) && !value.starts_with('='))
+    return fmt::format("{}: no = behind it; write {} = {}", bare(name), bare(name), visible(value, 60));
+  const std::string like = likely_flag(flag, options);
+  return fmt::format("{}: \"{}\" has no such flag; {}", visible(bare(name), 60), command.name,
+                     like.empty() ? fmt::format("\"anedvd help {}\" lists them", command.name)
+                                  : fmt::format("did you mean {}?", bare(like)));
+}
+
 bool is_loopback_word(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -293,8 +311,7 @@ Result<std::vector<std::string>> config_words(const std::string& text, const Com
     name.insert(0, name.starts_with("--") ? "" : "--");
     const OptionSpec* option = find_option(options, name);
     if (!option || name == "--config" || name == "--help")
-      return fail(ErrorCode::kUsage, "{}: line {}: \"{}\" has no such flag; anedvd help {} lists them", visible(where),
-                  number, command.name, command.name);
+      return fail(ErrorCode::kUsage, "{}: line {}: {}", visible(where), number, no_such_line(line, command, options));
     const std::string value = equals == std::string::npos ? "" : trimmed(line.substr(equals + 1));
     if (option->kind == OptionKind::kFlag) {
       if (!value.empty() && value != "true" && value != "false")
