@@ -23,7 +23,9 @@ std::string size_words(uint64_t bytes) {
   const double value = double(bytes);
   if (value < 999.95e3) return fmt::format("{:.1f} kB", value / 1e3);
   if (value < 999.95e6) return fmt::format("{:.1f} MB", value / 1e6);
-  return fmt::format("{:.1f} GB", value / 1e9);
+  if (value < 999.95e9) return fmt::format("{:.1f} GB", value / 1e9);
+  if (value < 999.95e12) return fmt::format("{:.1f} TB", value / 1e12);
+  return fmt::format("{} TB", with_commas(std::llround(value / 1e12)));
 }
 
 std::string three_digits(double value) {

@@ -21,6 +21,8 @@ TEST(Words, SizesArePowersOfTen) {
   EXPECT_EQ(size_words(98342912), "98.3 MB");
   EXPECT_EQ(size_words(999999999), "1.0 GB");
   EXPECT_EQ(size_words(4900000000), "4.9 GB");
+  EXPECT_EQ(size_words(999000000000000), "999.0 TB");
+  EXPECT_EQ(size_words(999999999999999999), "1,000,000 TB");
 }
 
 TEST(Words, SpeedsHaveThreeDigits) {

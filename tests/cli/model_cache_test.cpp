@@ -103,7 +103,7 @@ TEST_F(ModelCacheTest, ALackOfSpaceNamesBothFigures) {
   ASSERT_TRUE(cache.create());
   EXPECT_TRUE(cache.check_space(1));
   const std::string message = cache.check_space(uint64_t(1) << 60).error().message;
-  EXPECT_EQ(message.find("model cache: 1152921504.6 GB needed, "), 0u) << message;
+  EXPECT_EQ(message.find("model cache: 1,152,922 TB needed, "), 0u) << message;
   EXPECT_NE(message.find(" free; free some, or set ANEDVD_CACHE to another disk"), std::string::npos) << message;
 }
 
@@ -117,6 +117,17 @@ TEST(KnownModels, AreComplete) {
     for (const WheelSource& wheel : model.wheels) EXPECT_EQ(wheel.sha256.size(), 64u);
   }
   EXPECT_NE(find_known_model(kDefaultModel), nullptr);
+}
+
+TEST_F(ModelCacheTest, NamesCountInAnyCase) {
+  const ModelCache cache(folder_);
+  put("Big-One.gguf", "1");
+  const auto found = cache.get("big-one");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->name, "Big-One");
+  EXPECT_EQ(find_known_model("SmolLM2"), find_known_model("smollm2"));
+  EXPECT_NE(unknown_model("SMOLLM3", cache).value().message.find("did you mean smollm2?"), std::string::npos);
+  EXPECT_NE(unknown_model("big-ome", cache).value().message.find("did you mean Big-One?"), std::string::npos);
 }
 
 }  // namespace
