@@ -28,13 +28,15 @@ size_t too_deep_at(std::string_view text) {
 template <class Json>
 Result<Json> parse(std::string_view text, std::string_view where) {
   if (const size_t at = too_deep_at(text); at != std::string_view::npos)
-    return fail(ErrorCode::kBadFile, "{}: JSON nested deeper than {} levels at byte {}", where, kMaxJsonDepth, at);
+    return fail(ErrorCode::kBadFile, "{}: JSON nested deeper than {} levels at byte {}; use fewer", where,
+                kMaxJsonDepth, at);
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    return fail(ErrorCode::kBadFile, "{}: not valid JSON at byte {}", where, error.byte);
+    return fail(ErrorCode::kBadFile, "{}: not valid JSON at byte {}; look for a quote, comma or bracket there", where,
+                error.byte);
   } catch (const std::exception& error) {
-    return fail(ErrorCode::kBadFile, "{}: not valid JSON ({})", where, error.what());
+    return fail(ErrorCode::kBadFile, "{}: not valid JSON ({}); mend the file", where, error.what());
   }
 }
 

@@ -15,13 +15,14 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     const int error = errno;
-    if (error == ENOENT) return fail(ErrorCode::kNotFound, "{}: no such file", path.string());
-    return fail(ErrorCode::kIo, "{}: cannot be opened ({})", path.string(), std::strerror(error));
+    if (error == ENOENT) return fail(ErrorCode::kNotFound, "{}: no such file; check the path", path.string());
+    return fail(ErrorCode::kIo, "{}: cannot be opened ({}); {}", path.string(), std::strerror(error),
+                error == EACCES ? "ask its owner for the right to read it" : "look at the file");
   }
   struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd);
-    return fail(ErrorCode::kBadFile, "{}: not a regular file", path.string());
+    return fail(ErrorCode::kBadFile, "{}: not a regular file; give a file", path.string());
   }
   if (status.st_size == 0) {
     ::close(fd);
@@ -32,7 +33,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int error = errno;
   ::close(fd);
   if (data == MAP_FAILED)
-    return fail(ErrorCode::kIo, "{}: cannot be mapped into memory ({})", path.string(), std::strerror(error));
+    return fail(ErrorCode::kIo, "{}: cannot be mapped into memory ({}); copy it to a local disk", path.string(),
+                std::strerror(error));
   MappedFile file;
   file.path_ = path;
   file.data_ = static_cast<const std::byte*>(data);

@@ -464,7 +464,9 @@ class SocketServer : public Server {
     if (error == asio::error::access_denied)
       return fail(ErrorCode::kIo, "--port {}: needs more rights; use a port above 1,023", options.port);
     if (error)
-      return fail(ErrorCode::kUsage, "--host {}: cannot listen there ({})", visible(options.host, 80), error.message());
+      return fail(ErrorCode::kUsage,
+                  "--host {}: cannot listen there ({}); 127.0.0.1 is this machine alone, 0.0.0.0 the network",
+                  visible(options.host, 80), error.message());
     state_.is_loopback = endpoint.address().is_loopback();
     state_.is_loopback_v4 = state_.is_loopback && endpoint.address().is_v4();
     return {};

@@ -150,7 +150,7 @@ Result<RenderedText> ChatTemplate::render_marked(const ChatInput& input) const {
 }
 
 std::string_view template_refusal(const Error& error) {
-  const size_t at = error.code == ErrorCode::kUsage ? error.message.find(jinja::kRefusalPrefix) : std::string::npos;
+  const size_t at = error.code == ErrorCode::kBadFile ? error.message.find(jinja::kRefusalPrefix) : std::string::npos;
   return at == std::string::npos ? std::string_view()
                                  : std::string_view(error.message).substr(at + jinja::kRefusalPrefix.size());
 }

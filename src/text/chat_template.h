@@ -57,7 +57,7 @@ class ChatTemplate {
   // kUnsupported: Jinja that anedvd lacks.
   static Result<ChatTemplate> parse(std::string_view source, std::string_view name);
 
-  // The prompt. Errors: `NAME: line 3, column 7: …`. kUsage: the template itself refused (see template_refusal); kNoMemory: a limit;
+  // The prompt. Errors: `NAME: line 3, column 7: …`. kBadFile: the template itself refused (see template_refusal); kNoMemory: a limit;
   // kUnsupported: all else that went wrong in it. May be called from several threads at once.
   Result<std::string> render(const ChatInput& input) const;
   Result<RenderedText> render_marked(const ChatInput& input) const;

@@ -123,7 +123,8 @@ Result<Conversation> Conversation::make(const TensorSource& source, const Tokeni
   if (!choice.empty()) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(choice, error))
-      return fail(ErrorCode::kNotFound, "--chat-template {}: neither a file nor a name; the names here are {}",
+      return fail(ErrorCode::kNotFound,
+                  "--chat-template {}: neither a file nor a name; give a template file, or one of {}",
                   visible(choice, 80), names_of(templates));
     ANEDVD_TRY(const std::string text, read_template_file(choice));
     return parsed(text, visible(choice, 80), std::string(choice));

@@ -88,7 +88,7 @@ TEST(ChatTemplate, ItsOwnRefusalIsToldApart) {
   input.messages = &kUser;
   const auto refused = parsed->render(input);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_EQ(refused.error().code, ErrorCode::kBadFile);
   EXPECT_EQ(refused.error().message, "m.gguf: line 2, column 19: the template says: System role not supported");
   EXPECT_EQ(template_refusal(refused.error()), "System role not supported");
   EXPECT_EQ(template_refusal(Error{ErrorCode::kUnsupported, "the template says: x"}), "");

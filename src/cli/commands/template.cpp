@@ -13,6 +13,12 @@
 namespace anedvd {
 namespace {
 
+// A template's own words say what is wrong, seldom what to do.
+tl::unexpected<Error> refused(Error error) {
+  if (!template_refusal(error).empty()) error.message += "; change the messages, or use another template";
+  return tl::unexpected(std::move(error));
+}
+
 Result<std::string> render_file(const std::string& path, const ConversationInput& input) {
   ANEDVD_TRY(const std::string source, read_input(path));
   ANEDVD_TRY(const ChatTemplate chat_template, ChatTemplate::parse(source, visible(path)));
@@ -30,7 +36,9 @@ Result<ExitCode> run_template(const Args& args) {
   ANEDVD_TRY(const ChatFile file, ChatFile::read(*args.text("--messages")));
   std::string text;
   if (args.given("--file")) {
-    ANEDVD_TRY(text, render_file(*args.text("--file"), file.input()));
+    auto rendered = render_file(*args.text("--file"), file.input());
+    if (!rendered) return refused(std::move(rendered).error());
+    text = std::move(*rendered);
   } else {
     ANEDVD_TRY(const OpenTokenizer open,
                open_tokenizer(args.positionals().empty() ? *args.text("--model") : args.positionals()[0]));
@@ -38,8 +46,9 @@ Result<ExitCode> run_template(const Args& args) {
       return fail(ErrorCode::kUsage, "template: this folder has only a tokenizer; give a model, or --file TEMPLATE");
     ANEDVD_TRY(const Conversation conversation,
                Conversation::make(*open.source, *open.tokenizer, args.text("--chat-template").value_or("")));
-    ANEDVD_TRY(const RenderedText rendered, conversation.render(file.input()));
-    text = rendered.text;
+    auto rendered = conversation.render(file.input());
+    if (!rendered) return refused(std::move(rendered).error());
+    text = std::move(rendered->text);
   }
   if (Console::from(args).out_is_terminal) text = terminal_safe(text) + (text.ends_with('\n') ? "" : "\n");
   ANEDVD_TRY_VOID(write_out(text));

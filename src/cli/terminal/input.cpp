@@ -89,8 +89,8 @@ Result<std::vector<int32_t>> parse_ids(std::string_view text, std::string_view w
   for (const auto& value : json) {
     const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() <= INT32_MAX : false;
     if (!fits)
-      return fail(ErrorCode::kBadFile, "{}: item {} is not a token id: {}", where, ids.size(),
-                  visible(value.dump(), 40));
+      return fail(ErrorCode::kBadFile, "{}: item {} is not a token id: {}; ids are whole numbers from 0 on", where,
+                  ids.size(), visible(value.dump(), 40));
     ids.push_back(value.get<int32_t>());
   }
   return ids;

@@ -165,7 +165,7 @@ Result<Value> name_space(Evaluator& evaluator, const Value&, const Arguments& ar
 Result<Value> raise_exception(Evaluator& evaluator, const Value&, const Arguments& arguments) {
   ANEDVD_TRY(const auto bound, bind(arguments, {"message"}, 1));
   ANEDVD_TRY(auto message, evaluator.to_text(*bound[0]));
-  return fail(ErrorCode::kUsage, "{}{}", kRefusalPrefix, visible(message.bytes(), 500));
+  return fail(ErrorCode::kBadFile, "{}{}", kRefusalPrefix, visible(message.bytes(), 500));
 }
 
 // One conversion of strftime. Python's local time has no zone, so %z and %Z are empty.
