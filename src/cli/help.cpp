@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "cli/args.h"
 #include "cli/terminal/table.h"
 
@@ -149,6 +150,14 @@ std::string full_command_help(const Command& command, const Console& console) {
   append_head(command, console, out);
   append_options(all_options(command), true, console, out);
   return out;
+}
+
+tl::unexpected<Error> no_such_command(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : all_commands()) names.emplace_back(command.name);
+  const std::string like = nearest(word, names);
+  if (!like.empty()) return fail(ErrorCode::kUsage, "{}: no such command; did you mean {}?", visible(word), like);
+  return fail(ErrorCode::kUsage, "{}: no such command; \"anedvd help\" lists them", visible(word, 60));
 }
 
 }  // namespace anedvd

@@ -17,4 +17,7 @@ std::string command_help(const Command& command, const Console& console);
 // `anedvd help COMMAND`: the same with every option explained.
 std::string full_command_help(const Command& command, const Console& console);
 
+// toknize: no such command; did you mean tokenize?
+tl::unexpected<Error> no_such_command(const std::string& word);
+
 }  // namespace anedvd

@@ -34,11 +34,7 @@ tl::unexpected<Error> unknown_command(const std::string& word) {
   if (word.rfind('-', 0) == 0)
     return fail(ErrorCode::kUsage, "{}: flags come after the command; \"anedvd help\" lists the commands",
                 visible(word));
-  std::vector<std::string> names;
-  for (const Command& command : all_commands()) names.emplace_back(command.name);
-  const std::string like = nearest(word, names);
-  if (!like.empty()) return fail(ErrorCode::kUsage, "{}: no such command; did you mean {}?", visible(word), like);
-  return fail(ErrorCode::kUsage, "{}: no such command; \"anedvd help\" lists them", visible(word, 60));
+  return no_such_command(word);
 }
 
 Result<ExitCode> run_words(std::vector<std::string> words) {

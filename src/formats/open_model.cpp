@@ -17,14 +17,15 @@ namespace {
 constexpr size_t kNamesShown = 3;
 constexpr int kEntriesRead = 10000;  // of a folder: enough for a hint, bounded for a crowded one
 
-// The .gguf names in a folder, sorted; empty if there are none or it cannot be read.
+// The .gguf files in a folder, sorted (no folder of that name, no link that leads nowhere); empty if there are none or it cannot be read.
 std::vector<std::string> gguf_names(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error);
   const std::filesystem::directory_iterator end;
   for (int i = 0; !error && entry != end && i < kEntriesRead; ++i, entry.increment(error))
-    if (entry->path().extension() == ".gguf") names.push_back(visible(entry->path().filename().string()));
+    if (std::error_code gone; entry->path().extension() == ".gguf" && entry->is_regular_file(gone))
+      names.push_back(visible(entry->path().filename().string()));
   std::sort(names.begin(), names.end());
   return names;
 }

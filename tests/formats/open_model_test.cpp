@@ -97,6 +97,15 @@ TEST(OpenModel, AMissingFileListsWhatIsThere) {
   EXPECT_EQ(refused(path).message, where + ": no such file; this folder has a.gguf, b\\n.gguf, y.gguf and 1 more");
 }
 
+TEST(OpenModel, OnlyFilesAreOffered) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "folder.gguf");
+  std::filesystem::create_symlink("nowhere", folder.path() / "link.gguf");
+  folder.write("y.gguf", "1");
+  const auto path = folder.path() / "x.gguf";
+  EXPECT_EQ(refused(path).message, path.string() + ": no such file; this folder has y.gguf");
+}
+
 TEST(OpenModel, AMissingFolderIsSaid) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "models" / "x.gguf";

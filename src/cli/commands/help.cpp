@@ -19,7 +19,7 @@ Result<ExitCode> run_help(const Args& args) {
   const Command* command = find_command(name);
   if (!command && is_later_command(name))
     return fail(ErrorCode::kUsage, "{}: not in this version; \"anedvd help\" lists what is", name);
-  if (!command) return fail(ErrorCode::kUsage, "{}: no such command; \"anedvd help\" lists them", visible(name, 60));
+  if (!command) return no_such_command(name);
   ANEDVD_TRY_VOID(write_out(full_command_help(*command, console)));
   return kDone;
 }
