@@ -36,6 +36,25 @@ std::string three_digits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
+std::string perplexity_words(double value) {
+  if (!std::isfinite(value)) return "–";
+  return std::fabs(value) < 999.99995 ? fmt::format("{:.4f}", value) : with_commas(std::llround(value));
+}
+
+std::string error_words(double value) {
+  if (value == 0) return "0";
+  std::string words = fmt::format("{:.2e}", value);
+  // No leading zeros and no plus in the exponent, of which C writes at least two digits.
+  const size_t exponent = words.find('e');
+  if (exponent == std::string::npos) return words;  // inf
+  const size_t first = std::min(words.find_first_not_of("+-0", exponent + 1), words.size() - 1);
+  return words.substr(0, exponent + 1) + (words[exponent + 1] == '-' ? "-" : "") + words.substr(first);
+}
+
+std::string count_words(int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", with_commas(count), one, count == 1 ? "" : "s");
+}
+
 std::string duration_words(double seconds) {
   if (!std::isfinite(seconds)) return "–";
   if (seconds < 999.5e-6) return fmt::format("{} µs", three_digits(seconds * 1e6));

@@ -17,6 +17,15 @@ std::string size_words(uint64_t bytes);
 // Three significant digits, commas above 999: 0.82, 9.51, 131, "1,430". Not a number is "–".
 std::string three_digits(double value);
 
+// A perplexity: four decimals, from 1,000 on commas instead: 15.2931, "33,815,522". Not a number is "–".
+std::string perplexity_words(double value);
+
+// An error with three significant digits: "3.55e-4", "0" for none.
+std::string error_words(double value);
+
+// "1 thread", "2,048 threads".
+std::string count_words(int64_t count, std::string_view one);
+
 // A duration in the unit that gives one to three digits before the point: "234 µs", "4.1 ms", "0.31 s", "12.9 s", "1:04".
 std::string duration_words(double seconds);
 

@@ -34,6 +34,30 @@ TEST(Words, SpeedsHaveThreeDigits) {
   EXPECT_EQ(three_digits(std::nan("")), "–");
 }
 
+TEST(Words, PerplexitiesHaveCommasInPlaceOfDecimals) {
+  EXPECT_EQ(perplexity_words(15.29314), "15.2931");
+  EXPECT_EQ(perplexity_words(999.99994), "999.9999");
+  EXPECT_EQ(perplexity_words(999.99996), "1,000");
+  EXPECT_EQ(perplexity_words(33815521.5433), "33,815,522");
+  EXPECT_EQ(perplexity_words(INFINITY), "–");
+}
+
+TEST(Words, ErrorsHaveAShortExponent) {
+  EXPECT_EQ(error_words(3.554e-4), "3.55e-4");
+  EXPECT_EQ(error_words(1.5e-12), "1.50e-12");
+  EXPECT_EQ(error_words(2.5), "2.50e0");
+  EXPECT_EQ(error_words(1234), "1.23e3");
+  EXPECT_EQ(error_words(5e10), "5.00e10");
+  EXPECT_EQ(error_words(0), "0");
+  EXPECT_EQ(error_words(INFINITY), "inf");
+}
+
+TEST(Words, OneIsSingular) {
+  EXPECT_EQ(count_words(1, "thread"), "1 thread");
+  EXPECT_EQ(count_words(0, "overflow"), "0 overflows");
+  EXPECT_EQ(count_words(2048, "token"), "2,048 tokens");
+}
+
 TEST(Words, DurationsChooseTheirUnit) {
   EXPECT_EQ(duration_words(234e-6), "234 µs");
   EXPECT_EQ(duration_words(0.0041), "4.10 ms");
