@@ -39,7 +39,9 @@ std::string advice(const OptionSpec& option) {
   switch (option.kind) {
     case OptionKind::kInteger:
     case OptionKind::kNumber:
-      if (option.high >= 9e15)
+      if (option.high >= 0x1p63)  // every integer there is
+        what = fmt::format("{} to {}", bound_words(option.low), with_commas(INT64_MAX));
+      else if (option.high >= 9e15)
         what = fmt::format("{} or more", bound_words(option.low));
       else
         what = fmt::format("{} to {}", bound_words(option.low), bound_words(option.high));
@@ -190,8 +192,6 @@ Result<std::vector<std::string>> prepare(const Command& command, const std::vect
   return out;
 }
 
-}  // namespace
-
 // One of its words is a text, which a shell cuts at blanks unless it stands in quotes.
 bool takes_text(const Command& command) {
   return command.arguments.find("PROMPT") != std::string_view::npos ||
@@ -202,14 +202,16 @@ std::string usage_of(const Command& command) {
   return fmt::format("usage: anedvd {} {}", command.name, command.arguments.empty() ? "[flags]" : command.arguments);
 }
 
-Result<Args> Args::parse(const Command& command, const std::vector<std::string>& words) {
-  Args args(command);
+}  // namespace
+
 std::string likely_flag(const std::string& name, const std::vector<OptionSpec>& options) {
   std::vector<std::string> names;
   for (const OptionSpec& option : options) names.emplace_back(option.name);
   return likely_name(name, names);
 }
 
+Result<Args> Args::parse(const Command& command, const std::vector<std::string>& words) {
+  Args args(command);
   for (const std::string& word : words) {
     if (word == "--") break;
     if (word == "--help" || word == "-h") {

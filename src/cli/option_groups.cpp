@@ -5,7 +5,8 @@
 namespace anedvd {
 namespace {
 
-constexpr double kNoLimit = 9e18;  // what a 64-bit number holds
+constexpr double kNoLimit = 9e18;           // what a 64-bit number holds
+constexpr double kLargestInteger = 0x1p63;  // just above the largest one
 
 }  // namespace
 
@@ -37,7 +38,6 @@ std::vector<OptionSpec> runtime_options() {
        .low = 1,
        .high = 1 << 30,
        .example = "2048"},
-      threads_option("worker threads, fewer on busy cores [physical cores]"),
       {.name = "--kv-type",
        .group = OptionGroup::kModel,
        .kind = OptionKind::kChoice,
@@ -47,6 +47,7 @@ std::vector<OptionSpec> runtime_options() {
        .choices = "f16",
        .later_choices = "q8_0",
        .is_rare = true},
+      threads_option("worker threads, fewer on busy cores [physical cores]"),
       {.name = "--exact",
        .group = OptionGroup::kDevice,
        .help = "fp32 activations, plain loops: slow, the reference",
@@ -137,7 +138,7 @@ std::vector<OptionSpec> sampling_options() {
        .value = "N",
        .help = "same seed, same answer [a new one each time]",
        .low = 0,
-       .high = kNoLimit,
+       .high = kLargestInteger,
        .example = "42"},
   };
 }
@@ -148,8 +149,8 @@ std::vector<OptionSpec> quant_option() {
            .kind = OptionKind::kText,
            .value = "TYPE",
            .help = "quantise plain floats at load: q8_0, q4_0, q4_k …",
-           .example = "q8_0"}};
            .choices = "q8_0|q4_0|q4_1|q5_0|q5_1|q4_k|q5_k|q6_k",
+           .example = "q8_0"}};
 }
 
 OptionSpec threads_option(std::string_view help) {

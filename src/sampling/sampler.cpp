@@ -16,9 +16,11 @@ constexpr float kWindow = 20.0f;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Below 2^53, the whole numbers that every reader of JSON has exactly: what is printed can be given back as the next --seed.
 uint64_t fresh_seed() {
+  constexpr int kJsonBits = 53;
   std::random_device device;
-  return (uint64_t(device()) << 32) | device();
+  return ((uint64_t(device()) << 32) | device()) >> (64 - kJsonBits);
 }
 
 tl::unexpected<Error> not_finite(std::span<const float> logits) {

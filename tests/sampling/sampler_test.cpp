@@ -296,6 +296,13 @@ TEST(Sampler, TellsTheSeedItMadeUpAndThatSeedReplays) {
   EXPECT_EQ(Sampler(params).seed(), 0u);
 }
 
+TEST(Sampler, SeedsItMadeUpAreWholeNumbersOfJson) {
+  uint64_t largest = 0;
+  for (int i = 0; i < 64; ++i) largest = std::max(largest, Sampler({}).seed());
+  EXPECT_LT(largest, uint64_t(1) << 53);
+  EXPECT_GT(largest, uint64_t(1) << 48);
+}
+
 TEST(UniformDraw, IsEvenAndUncorrelated) {
   // Neighbouring seeds and neighbouring draws, 64 cells each: chi-square within the 1 − 10^-6 quantile of 63 degrees of freedom (129).
   for (const bool across_seeds : {false, true}) {
