@@ -213,6 +213,7 @@ bool EngineCore::take_token(Job& job, std::span<const float> logits) {
   job.sampler.accept(*drawn);
   job.tokens.push_back(*drawn);
   ++job.usage.completion_tokens;
+  job.last_token = EngineClock::now();
   ++statistics_.generated_tokens;
   TokenRecord record{*drawn, 0, {}};
   if (request.top_logprobs >= 0) record = record_of(logits, *drawn, request.top_logprobs);
@@ -236,7 +237,8 @@ void EngineCore::finish(Job& job, FinishReason reason) {
     if (job.answer.stopped()) reason = FinishReason::kStop;
   }
   if (job.started && !job.answering) job.usage.prefill_s = seconds_between(job.first_step, EngineClock::now());
-  if (job.answering) job.usage.decode_s = seconds_between(job.first_logits, EngineClock::now());
+  // The step that told the end, or was stopped, gave no token.
+  if (job.usage.completion_tokens > 0) job.usage.decode_s = seconds_between(job.first_logits, job.last_token);
   statistics_.prompt_tokens += uint64_t(job.usage.prompt_tokens);
   statistics_.reused_tokens += uint64_t(job.usage.reused_tokens);
   statistics_.prefill_seconds += job.usage.prefill_s;

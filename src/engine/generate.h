@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,12 @@ struct GenerateResult {
   double prefill_s = 0;  // until the first logits
   double decode_s = 0;   // from there to the last token
   uint64_t seed = 0;
+
+  // Tokens a second of the steps after the prompt: the first token costs none of them. Not a number (shown as "–", null in JSON) below two.
+  double decode_rate() const {
+    return ids.size() > 1 && decode_s > 0 ? double(ids.size() - 1) / decode_s
+                                          : std::numeric_limits<double>::quiet_NaN();
+  }
 };
 
 // Receives text that is final: whole characters, never part of a stop string. Returns false to stop (finish kCancelled).

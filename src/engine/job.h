@@ -86,7 +86,7 @@ struct Job {
   std::vector<double> hidden_sum;  // of an embedding request
   Usage usage;
   bool started = false;
-  EngineClock::time_point submitted = EngineClock::now(), first_step, first_logits;
+  EngineClock::time_point submitted = EngineClock::now(), first_step, first_logits, last_token;
 };
 
 }  // namespace anedvd

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -278,6 +279,29 @@ TEST(Engine, ACancelledOneEndsWithinAStepWhereverItIs) {
     ASSERT_TRUE(collect(*ticket, answer));
     EXPECT_EQ(answer.finished->reason, FinishReason::kCancelled);
   }
+}
+
+TEST(Engine, TheTimeOfAnAnswerEndsWithItsLastToken) {
+  EngineOptions options;
+  options.manual = true;
+  const auto engine = start(options);
+  GenerationRequest request;
+  request.prompt = {3, 4, 5};
+  request.ignore_end = true;
+  const auto ticket = *engine->submit(request);
+  Answer answer;
+  while (answer.ids.size() < 3) {
+    ASSERT_TRUE(engine->step());
+    ASSERT_FALSE(collect(*ticket, answer));
+  }
+  // A client that takes its time before it gives up: what it did not get took no time.
+  constexpr auto kPause = std::chrono::milliseconds(300);
+  std::this_thread::sleep_for(kPause);
+  ticket->cancel();
+  engine->step();
+  ASSERT_TRUE(collect(*ticket, answer));
+  EXPECT_GT(answer.finished->usage.decode_s, 0);
+  EXPECT_LT(answer.finished->usage.decode_s, std::chrono::duration<double>(kPause).count());
 }
 
 TEST(Engine, ASlowReaderWaitsAloneAndLosesNothing) {

@@ -7,9 +7,8 @@ namespace anedvd {
 std::string status_line(const ChatAnswer& answer, int context) {
   const GenerateResult& result = answer.result;
   const auto count = int64_t(result.ids.size());
-  std::string line = fmt::format("[{} {}", with_commas(count), count == 1 ? "token" : "tokens");
-  if (count > 0 && result.decode_s > 0)
-    line += fmt::format(", {} tok/s", three_digits(double(count) / result.decode_s));
+  std::string line = "[" + count_words(count, "token");
+  if (count > 0) line += fmt::format(", {} tok/s", three_digits(result.decode_rate()));
   line +=
       fmt::format(", {}", result.finish == FinishReason::kCancelled ? "stopped" : finish_reason_name(result.finish));
   line += fmt::format(", context {}/{}", answer.context_tokens, context);

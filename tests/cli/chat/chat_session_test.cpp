@@ -103,7 +103,7 @@ TEST_F(ChatSessionTest, AfterAStopTheNextQuestionIsAnswered) {
 TEST(ChatWords, Status) {
   ChatAnswer answer;
   answer.result.ids.resize(42);
-  answer.result.decode_s = 42 / 131.0;
+  answer.result.decode_s = 41 / 131.0;  // the first token came with the prompt
   answer.result.finish = FinishReason::kStop;
   answer.result.reused_tokens = 480;
   answer.context_tokens = 512;
@@ -112,6 +112,9 @@ TEST(ChatWords, Status) {
   answer.result.finish = FinishReason::kCancelled;
   EXPECT_EQ(status_line(answer, 4096),
             "[42 tokens, 131 tok/s, stopped, context 512/4096, 480 reused, dropped 1,280 old tokens]");
+  answer.result.ids.resize(1);
+  answer.dropped_tokens = answer.result.reused_tokens = 0;
+  EXPECT_EQ(status_line(answer, 4096), "[1 token, – tok/s, stopped, context 512/4096]");
   EXPECT_EQ(reading_line({1024, 3210}), "reading 1,024/3,210 tokens");
 }
 
