@@ -1,4 +1,5 @@
 // anedvd run and cpu: one prompt, one answer.
+#include <limits>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -58,17 +59,23 @@ class Stream {
   std::optional<SoftStop> soft_stop_;
 };
 
-double rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+int new_tokens(const GenerateResult& result) { return result.prompt_tokens - result.reused_tokens; }
+
+// Not a number when nothing was read: a request that was stopped before its first step.
+double prefill_rate(const GenerateResult& result) {
+  return result.prefill_s > 0 ? new_tokens(result) / result.prefill_s : std::numeric_limits<double>::quiet_NaN();
+}
 
 // prompt 16 tokens 0.04 s (400 tok/s) · answer 8 tokens 0.06 s (131 tok/s) · cpu
 std::string statistics_line(const GenerateResult& result, const RuntimeInfo& info, const AneModel* ane) {
-  const auto part = [](std::string_view what, size_t tokens, double seconds) {
-    return fmt::format("{} {} {} {} ({} tok/s)", what, with_commas(int64_t(tokens)), tokens == 1 ? "token" : "tokens",
-                       duration_words(seconds), seconds > 0 ? three_digits(rate(double(tokens), seconds)) : "–");
+  const auto part = [](std::string_view what, int64_t tokens, double seconds, double speed) {
+    return fmt::format("{} {} {} ({} tok/s)", what, count_words(tokens, "token"), duration_words(seconds),
+                       three_digits(speed));
   };
-  std::string line = part("prompt", size_t(result.prompt_tokens - result.reused_tokens), result.prefill_s) +
+  std::string line = part("prompt", new_tokens(result), result.prefill_s, prefill_rate(result)) +
                      (result.reused_tokens > 0 ? fmt::format(" + {} cached", with_commas(result.reused_tokens)) : "") +
-                     " · " + part("answer", result.ids.size(), result.decode_s) + " · " + info.device;
+                     " · " + part("answer", int64_t(result.ids.size()), result.decode_s, result.decode_rate()) + " · " +
+                     info.device;
   if (const std::string words = ane != nullptr ? device_words(*ane) : ""; !words.empty())
     line += fmt::format(" ({})", words);
   if (result.finish == FinishReason::kLength) line += " · length";
@@ -83,8 +90,8 @@ Json result_json(const GenerateResult& result, const RuntimeInfo& info) {
           {"finish_reason", finish_reason_name(result.finish)},
           {"ids", result.ids},
           {"reused_tokens", result.reused_tokens},
-          {"prefill_tok_s", rate(result.prompt_tokens - result.reused_tokens, result.prefill_s)},
-          {"decode_tok_s", rate(double(result.ids.size()), result.decode_s)},
+          {"prefill_tok_s", prefill_rate(result)},
+          {"decode_tok_s", result.decode_rate()},
           {"prefill_s", result.prefill_s},
           {"decode_s", result.decode_s},
           {"load_s", info.load_seconds},
@@ -127,7 +134,7 @@ Result<ExitCode> compare_ways(const Console& console, Engine& engine, Generation
     equal = equal && same;
     ways[std::string(way)] = same;
     if (!json)
-      console.note(same ? fmt::format("{}: equal, {} tokens", way, ids.size())
+      console.note(same ? fmt::format("{}: equal, {}", way, count_words(int64_t(ids.size()), "token"))
                         : fmt::format("{}: parts at token {}", way, here - alone.ids.begin()));
   };
   ANEDVD_TRY(const GenerateResult cached, generate(engine, request, {}));
