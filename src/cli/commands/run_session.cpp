@@ -69,7 +69,8 @@ Result<RunWords> read_run_words(const Args& args) {
   if (!prompt && isatty(STDIN_FILENO) == 0) {
     ANEDVD_TRY(prompt, read_text("-"));
   }
-  if (!prompt || prompt->empty()) {
+  // White space alone asks nothing, whatever a model may say to it.
+  if (!prompt || prompt->find_first_not_of(" \t\r\n\v\f") == std::string::npos) {
     // A model that does not exist is the first thing to say.
     if (!args.positionals().empty() && !find_known_model(words.model)) ANEDVD_TRY_VOID(model_path(words.model));
     return fail(ErrorCode::kUsage, "{}: no prompt; for example anedvd {} \"Why is the sky blue?\"", name, name);

@@ -18,7 +18,7 @@ struct RunWords {
 };
 
 // The prompt: a word, --prompt or both --prompt and --prompt-file, joined by a blank line. Standard input is read only when there is none of
-// these, and never when it is a terminal. One newline at the end of a file or of standard input is dropped. Error kUsage: no prompt.
+// these, and never when it is a terminal. One newline at the end of a file or of standard input is dropped. Error kUsage: no prompt, or white space alone.
 Result<RunWords> read_run_words(const Args& args);
 
 // --threads --max-seq --chunk --exact --rope-…; checks --device.
