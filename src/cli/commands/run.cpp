@@ -270,14 +270,17 @@ Command run_command() {
 }
 
 Command cpu_command() {
+  std::vector<OptionSpec> options =
+      join({run_options(), {{.name = "--chat", .help = "a conversation, no single answer", .is_rare = true}}});
+  for (OptionSpec& option : options)
+    if (option.name == "--device") option.choices = "auto|cpu";  // what is exact is computed nowhere else
   return {.name = "cpu",
           .group = CommandGroup::kPieces,
           .summary = "Answer one prompt by the exact reference: fp32 activations, plain loops",
           .arguments = "[MODEL] [PROMPT]",
           .max_arguments = 2,
           .examples = {"anedvd cpu \"What is the capital of France?\"", "anedvd cpu smollm2 \"Why?\" --temp 0 --json"},
-          .options =
-              join({run_options(), {{.name = "--chat", .help = "a conversation, no single answer", .is_rare = true}}}),
+          .options = std::move(options),
           .run = run_cpu};
 }
 
