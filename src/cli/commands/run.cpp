@@ -18,19 +18,31 @@
 #include "cli/terminal/answer_writer.h"
 #include "cli/terminal/console.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
 
 namespace anedvd {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where the answer goes while it comes.
+// Where the answer goes while it comes; before, how far its prompt is read.
 class Stream {
  public:
-  Stream(const Console& console, bool json) : writer_(STDOUT_FILENO, console.out_is_terminal), json_(json) {}
+  Stream(const Console& console, size_t prompt_tokens, bool json)
+      : console_(console),
+        prompt_tokens_(prompt_tokens),
+        writer_(STDOUT_FILENO, console.out_is_terminal),
+        json_(json) {}
+
+  // So many of the prompt's tokens are done; the first call tells how many were in the cache.
+  void reading(int done) {
+    if (!progress_) progress_.emplace(console_, "reading", prompt_tokens_, uint64_t(done), Amount::kTokens);
+    progress_->update(uint64_t(done));
+  }
 
   // False: stop.
   bool take(std::string_view text) {
+    if (progress_ && !text.empty()) progress_->clear();
     // From here on there is something to keep; before, Ctrl-C simply ends the process.
     if (!soft_stop_) soft_stop_.emplace();
     if (!json_) keep(writer_.write(text));
@@ -38,6 +50,7 @@ class Stream {
   }
 
   Result<> finish() {
+    if (progress_) progress_->clear();
     if (!json_ && !reader_gone_ && !error_) keep(writer_.finish());
     if (error_) return tl::unexpected(*error_);
     return {};
@@ -52,6 +65,9 @@ class Stream {
     if (written && *written == Written::kReaderGone) reader_gone_ = true;
   }
 
+  const Console& console_;
+  uint64_t prompt_tokens_;
+  std::optional<Progress> progress_;
   AnswerWriter writer_;
   bool json_;
   bool reader_gone_ = false;
@@ -103,9 +119,10 @@ Json result_json(const GenerateResult& result, const RuntimeInfo& info) {
 
 Result<ExitCode> answer_once(const Console& console, Engine& engine, Runtime& runtime, const GenerationRequest& request,
                              bool json) {
-  Stream stream(console, json);
-  ANEDVD_TRY(const GenerateResult result,
-             generate(engine, request, [&](std::string_view text) { return stream.take(text); }));
+  Stream stream(console, request.prompt.size(), json);
+  ANEDVD_TRY(const GenerateResult result, generate(
+                                              engine, request, [&](std::string_view text) { return stream.take(text); },
+                                              [&](int done) { stream.reading(done); }));
   ANEDVD_TRY_VOID(stream.finish());
   const RuntimeInfo& info = runtime.info();
   const AneModel* ane = ane_model_of(runtime.executable());

@@ -45,7 +45,10 @@ std::string clock_words(double seconds) {
 
 }  // namespace
 
-std::string progress_words(uint64_t done, uint64_t total) {
+std::string progress_words(uint64_t done, uint64_t total, Amount amount) {
+  if (amount == Amount::kTokens)
+    return total == 0 ? fmt::format("{} tokens", with_commas(int64_t(done)))
+                      : fmt::format("{}/{} tokens", with_commas(int64_t(done)), with_commas(int64_t(total)));
   if (total == 0) return size_words(done);
   // The unit that size_words picks for the total.
   const std::string all = size_words(total);
@@ -56,10 +59,12 @@ std::string progress_words(uint64_t done, uint64_t total) {
   return fmt::format("{:.1f}/{}", double(done) / scale, all);
 }
 
-Progress::Progress(const Console& console, std::string label, uint64_t total, uint64_t done, Clock::time_point now)
+Progress::Progress(const Console& console, std::string label, uint64_t total, uint64_t done, Amount amount,
+                   Clock::time_point now)
     : console_(console),
       label_(std::move(label)),
       total_(total),
+      amount_(amount),
       has_bar_(console.err_is_terminal && terminal_can_erase()),
       start_(now),
       last_(now) {
@@ -75,9 +80,11 @@ double Progress::speed(uint64_t done, Clock::time_point now) const {
 }
 
 std::string Progress::line(uint64_t done, Clock::time_point now, int columns) const {
-  std::string facts = progress_words(done, total_);
+  std::string facts = progress_words(done, total_, amount_);
   const double rate = speed(done, now);
-  if (rate > 0) facts += fmt::format("  {}/s", size_words(uint64_t(rate)));
+  if (rate > 0)
+    facts += amount_ == Amount::kTokens ? fmt::format("  {} tok/s", three_digits(rate))
+                                        : fmt::format("  {}/s", size_words(uint64_t(rate)));
   if (rate > 0 && total_ > done) facts += fmt::format("  {} left", clock_words(double(total_ - done) / rate));
   const int cells = std::min(kLongestBar, columns - 1 - int(label_.size() + facts.size()) - 4);
   if (total_ == 0 || cells < kShortestBar) return fmt::format("{}  {}", label_, facts);

@@ -14,18 +14,21 @@
 
 namespace anedvd {
 
+// What is counted: bytes as "61.2/98.3 MB", tokens as "1,024/3,210 tokens".
+enum class Amount { kBytes, kTokens };
+
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // label: "pull". total: bytes in all, 0 when unknown. done: what was there before the work began (it does not count for the speed).
-  Progress(const Console& console, std::string label, uint64_t total, uint64_t done,
+  // label: "pull". total: the amount in all, 0 when unknown. done: what was there before the work began (it does not count for the speed).
+  Progress(const Console& console, std::string label, uint64_t total, uint64_t done, Amount amount = Amount::kBytes,
            Clock::time_point now = Clock::now());
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Call as often as wished; it draws at most ten times a second. done: bytes in all so far.
+  // Call as often as wished; it draws at most ten times a second. done: the amount in all so far.
   void update(uint64_t done, Clock::time_point now = Clock::now());
 
   // Takes the bar off the screen. Also done by the destructor.
@@ -41,6 +44,7 @@ class Progress {
   Console console_;
   std::string label_;
   uint64_t total_;
+  Amount amount_;
   bool has_bar_;
   bool is_drawn_ = false;
   Clock::time_point start_, last_;
@@ -48,6 +52,6 @@ class Progress {
 };
 
 // "61.2/98.3 MB" in the unit of the total; "61.2 MB" when the total is 0.
-std::string progress_words(uint64_t done, uint64_t total);
+std::string progress_words(uint64_t done, uint64_t total, Amount amount = Amount::kBytes);
 
 }  // namespace anedvd
