@@ -223,7 +223,8 @@ Result<ExitCode> bench_together(const Args& args, const Console& console, std::u
 Result<ExitCode> run_bench(const Args& args) {
   const Console console = Console::from(args);
   if (args.positionals().empty() && !args.given("--model")) {
-    for (const std::string_view flag : {"--limits", "--trace"})
+    for (const std::string_view flag :
+         {"--prompt-tokens", "--gen-tokens", "--depth", "--parallel", "--limits", "--trace"})
       if (args.given(flag)) return fail(ErrorCode::kUsage, "{}: is measured with a model; name one", flag);
     return run_matmul_sweep(args);
   }
