@@ -20,6 +20,7 @@ namespace anedvd {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // What the compiler saw of the model.
 struct Seen {
@@ -58,11 +59,17 @@ Result<Timing> time_program(AneProgram& program, const Plan& plan, const AneOpti
   return timing;
 }
 
-std::string host_words(const Plan& plan, const AnePart& part) {
-  std::string words;
-  const auto ops = part.host_op >= 0 ? std::vector<int>{part.host_op} : part.spec.ops;
-  for (const int op : ops) words += fmt::format("{}{}", words.empty() ? "" : " ", op_name(plan.ops[size_t(op)].kind));
-  return words;
+// What the host computes in a part that is no program.
+std::vector<std::string> host_ops(const Plan& plan, const AnePart& part) {
+  std::vector<std::string> names;
+  for (const int op : part.host_op >= 0 ? std::vector<int>{part.host_op} : part.spec.ops)
+    names.emplace_back(op_name(plan.ops[size_t(op)].kind));
+  return names;
+}
+
+// The layer of a part's first step; -1 outside of layers.
+int layer_of(const Plan& plan, const AnePart& part) {
+  return plan.ops[size_t(part.program == nullptr && part.host_op >= 0 ? part.host_op : part.spec.ops[0])].layer;
 }
 
 // One line a part, equal neighbours' names short: how layers were cut.
@@ -74,14 +81,13 @@ std::string plan_words(const Plan& plan, const AneExecutable& executable) {
   };
   int layer = -2;
   for (const AnePart& part : executable.parts()) {
-    const int op = part.program != nullptr ? part.spec.ops[0] : part.host_op >= 0 ? part.host_op : part.spec.ops[0];
-    if (const int own = plan.ops[size_t(op)].layer; own != layer) {
+    if (const int own = layer_of(plan, part); own != layer) {
       flush();
       text += own < 0 ? "outside of layers\n" : fmt::format("layer {}\n", own);
       layer = own;
     }
     if (part.program == nullptr) {
-      host += (host.empty() ? "" : " ") + host_words(plan, part);
+      for (const std::string& name : host_ops(plan, part)) host += (host.empty() ? "" : " ") + name;
       continue;
     }
     flush();
@@ -92,6 +98,24 @@ std::string plan_words(const Plan& plan, const AneExecutable& executable) {
   }
   flush();
   return text;
+}
+
+// The same as plan_words, a part an entry.
+Json plan_json(const Plan& plan, const AneModel& ane, const std::string& device) {
+  Json parts = Json::array();
+  for (const AnePart& part : ane.executable().parts()) {
+    const int layer = layer_of(plan, part);
+    Json entry = {{"layer", layer < 0 ? Json() : Json(layer)}};
+    if (part.program == nullptr) {
+      entry["host"] = host_ops(plan, part);
+    } else {
+      entry["program"] = program_name(plan, part.spec);
+      entry["ops"] = part.program->mil().ops;
+      entry["bytes"] = part.program->mil().weight_bytes;
+    }
+    parts.push_back(std::move(entry));
+  }
+  return {{"device", device}, {"machine", ane.driver().machine()}, {"parts", std::move(parts)}};
 }
 
 // DIR/NNN-NAME/{model.mil, weights/w.bin}: what the compiler is given.
@@ -136,15 +160,19 @@ Result<ExitCode> run_kernels(const Args& args) {
   ANEDVD_TRY(const auto runtime, load_runtime(model, options));
   AneModel& ane = *ane_model_of(runtime->executable());
   if (args.given("--plan")) {
-    ANEDVD_TRY_VOID(write_out(plan_words(seen.plan, ane.executable())));
+    ANEDVD_TRY_VOID(write_out(args.given("--json") ? plan_json(seen.plan, ane, runtime->info().device).dump() + "\n"
+                                                   : plan_words(seen.plan, ane.executable())));
     return kDone;
   }
   if (const auto folder = args.text("--dump")) {
     ANEDVD_TRY(const int count, dump(*folder, seen, ane.executable()));
-    console.note(fmt::format("{} programs in {}", count, *folder));
+    console.note(fmt::format("{} in {}", count_words(count, "program"), visible(*folder)));
+    if (args.given("--json"))
+      ANEDVD_TRY_VOID(write_out(
+          Json{{"folder", *folder}, {"programs", count}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
     return kDone;
   }
-  nlohmann::ordered_json json = {
+  Json json = {
       {"device", runtime->info().device}, {"machine", ane.driver().machine()}, {"kernels", nlohmann::json::array()}};
   Table table({{"program", Align::kLeft}, {"ms"}, {"GB/s"}, {"weights"}});
   double total = 0;
