@@ -1,6 +1,7 @@
 // anedvd verify: a whole model on a device against the exact reference; --json is a certificate.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "cli/commands/device/comparison.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/console.h"
+#include "cli/terminal/progress.h"
 #include "cli/terminal/table.h"
 #include "cli/version.h"
 
@@ -54,11 +56,13 @@ std::vector<float> uncapped(const SideBySide& both, std::span<const float> logit
   return values;
 }
 
-Result<> verify_prompt(Comparison& comparison, size_t prompt, const std::vector<Token>& ids, Verdict& verdict) {
+Result<> verify_prompt(Comparison& comparison, size_t prompt, const std::vector<Token>& ids, Verdict& verdict,
+                       const std::function<void()>& on_position) {
   const SideBySide& both = *comparison.both;
   const auto sequence = comparison.runtime->new_sequence();
   const int step = both.max_columns();
   return comparison.runtime->append_all_logits(*sequence, ids, [&](int index, std::span<const float> given) {
+    on_position();
     const auto wanted = both.reference_logits(index % step);
     if (both.is_routed_otherwise(index)) {
       ++verdict.routed_otherwise;
@@ -126,8 +130,17 @@ Json certificate(const Comparison& comparison, const Verdict& verdict, const std
 Result<ExitCode> run_verify(const Args& args) {
   ANEDVD_TRY(Comparison comparison, load_comparison(args, int(args.integer("--layers").value_or(0))));
   ANEDVD_TRY(const auto prompts, comparison_prompts(args, *comparison.runtime));
+  uint64_t positions = 0, done = 0;
+  for (const auto& ids : prompts) positions += ids.size();
+  const Console console = Console::from(args);
+  Progress progress(console, "verify", positions, 0, Amount::kTokens);
+  const auto on_position = [&] {
+    if (console.err_is_terminal) progress.update(++done);
+  };
   Verdict verdict;
-  for (size_t i = 0; i < prompts.size(); ++i) ANEDVD_TRY_VOID(verify_prompt(comparison, i, prompts[i], verdict));
+  for (size_t i = 0; i < prompts.size(); ++i)
+    ANEDVD_TRY_VOID(verify_prompt(comparison, i, prompts[i], verdict, on_position));
+  progress.clear();
   // Where the reference itself hardly prefers its choice, the other one is no fault.
   const bool only_ties =
       std::all_of(verdict.ties.begin(), verdict.ties.end(), [](const NearTie& tie) { return tie.margin <= kNearTie; });
