@@ -215,12 +215,12 @@ std::string device_words(const AneModel& model) {
   if (counters.coded_matrices + counters.dense_matrices > 0)
     add(fmt::format("{} of {} matrices in fewer bits, error {:.1f}% at most", counters.coded_matrices,
                     counters.coded_matrices + counters.dense_matrices, 100 * counters.worst_weight_error));
-  if (counters.host_programs > 0) add(fmt::format("{} programs refused, on the CPU", counters.host_programs));
-  if (statistics.failures > 0)
-    add(fmt::format("{} {} failed, the CPU went on", statistics.failures,
-                    statistics.failures == 1 ? "program" : "programs"));
-  if (statistics.overflowed > 0) add(fmt::format("{} overflows computed on the CPU", statistics.overflowed));
-  if (counters.evaluate_retries > 0) add(fmt::format("{} retries", counters.evaluate_retries));
+  if (counters.host_programs > 0) add(count_words(counters.host_programs, "program") + " refused, on the CPU");
+  if (statistics.failures > 0) add(count_words(statistics.failures, "program") + " failed, the CPU went on");
+  if (statistics.overflowed > 0) add(count_words(statistics.overflowed, "overflow") + " computed on the CPU");
+  if (counters.evaluate_retries > 0)
+    add(fmt::format("{} {}", with_commas(counters.evaluate_retries),
+                    counters.evaluate_retries == 1 ? "retry" : "retries"));
   return words;
 }
 

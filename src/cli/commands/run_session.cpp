@@ -229,8 +229,9 @@ void tell_settings(const Console& console, const Runtime& runtime, const Generat
   console.note(fmt::format("model   {} · {} · context {} · loaded in {}", visible(runtime.source().path().string()),
                            size_words(runtime.source().file_bytes()), with_commas(info.max_seq),
                            duration_words(info.load_seconds)));
-  console.note(fmt::format("device  {} {} · {} threads · weights {} · cache {} a token", info.device, info.simd,
-                           info.threads, size_words(info.weight_bytes), size_words(info.kv_token_bytes)));
+  console.note(fmt::format("device  {} {} · {} · weights {} · cache {} a token", info.device, info.simd,
+                           count_words(info.threads, "thread"), size_words(info.weight_bytes),
+                           size_words(info.kv_token_bytes)));
   console.note(fmt::format("sample  temp {} · top-k {} · top-p {} · min-p {} · repeat {} · presence {} · frequency {}",
                            sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p,
                            sampling.repeat_penalty, sampling.presence_penalty, sampling.frequency_penalty));

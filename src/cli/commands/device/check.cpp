@@ -65,10 +65,10 @@ Result<ExitCode> run_check(const Args& args) {
     all_ok = all_ok && ok;
     std::vector<std::string> cells = {program.name};
     for (const double value : {difference.max_abs, difference.relative(), difference.worst_row})
-      cells.push_back(fmt::format("{:.2e}", value));
+      cells.push_back(error_words(value));
     const double exact = i < without_tables.size() ? without_tables[i].difference.relative() : 0;
     const double rounded = i < half_precision.size() ? half_precision[i].difference.relative() : 0;
-    if (tells_share) cells.insert(cells.end(), {fmt::format("{:.2e}", exact), fmt::format("{:.2e}", rounded)});
+    if (tells_share) cells.insert(cells.end(), {error_words(exact), error_words(rounded)});
     cells.push_back(with_commas(difference.not_finite));
     cells.push_back(ok ? "ok" : "WRONG");
     table.add(cells);

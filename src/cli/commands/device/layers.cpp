@@ -32,11 +32,12 @@ Result<ExitCode> run_layers(const Args& args) {
   // What enters a layer is what the one before it left.
   for (const auto& [layer, difference] : comparison.both->entering()) {
     if (layer == 0) continue;
-    table.add({std::to_string(layer - 1), fmt::format("{:.2e}", difference.relative())});
+    table.add({std::to_string(layer - 1), error_words(difference.relative())});
     json["layers"].push_back({{"i", layer - 1}, {"rel_err", difference.relative()}});
   }
   json["logits_rel_err"] = logits.relative();
-  const std::string text = table.render(console.out_columns) + fmt::format("logits {:.2e}\n", logits.relative());
+  const std::string text =
+      table.render(console.out_columns) + fmt::format("logits {}\n", error_words(logits.relative()));
   ANEDVD_TRY_VOID(write_out(args.given("--json") ? json.dump() + "\n" : text));
   return kDone;
 }

@@ -26,8 +26,8 @@ Result<ExitCode> run_matmul_sweep(const Args& args) {
     shape.rows = shape.cols = size;
     ANEDVD_TRY(last, try_linear(args, shape));
     const double gb_s = 2.0 * size * size / last.microseconds / 1e3, gflops = gb_s * shape.width;
-    table.add({fmt::format("{0} × {0}", size), three_digits(last.microseconds), three_digits(gb_s),
-               three_digits(gflops), fmt::format("{:.1e}", last.difference.relative())});
+    table.add({fmt::format("{0} × {0}", with_commas(size)), three_digits(last.microseconds), three_digits(gb_s),
+               three_digits(gflops), error_words(last.difference.relative())});
     json["rows"].push_back({{"size", size},
                             {"us", last.microseconds},
                             {"gb_s", gb_s},

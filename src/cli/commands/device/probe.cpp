@@ -35,9 +35,9 @@ Result<ExitCode> probe_matrix(const Args& args) {
                        {"ok", ok}};
     ANEDVD_TRY_VOID(write_out(json.dump() + "\n"));
   } else {
-    ANEDVD_TRY_VOID(
-        write_out(fmt::format("{0} × {0}: error {1:.1e} · {2} µs · {3} GB/s · {4}\n", size, trial.difference.relative(),
-                              three_digits(trial.microseconds), three_digits(gb_s), time_words(trial))));
+    ANEDVD_TRY_VOID(write_out(fmt::format("{0} × {0}: error {1} · {2} µs · {3} GB/s · {4}\n", with_commas(size),
+                                          error_words(trial.difference.relative()), three_digits(trial.microseconds),
+                                          three_digits(gb_s), time_words(trial))));
   }
   return ok ? kDone : kDifferent;
 }
@@ -121,7 +121,7 @@ Result<ExitCode> run_probe(const Args& args) {
     if (!file.flush()) return fail(ErrorCode::kIo, "--export {}: cannot be written; give another file", visible(*path));
   }
   std::string last = driver->machine();
-  if (remembered > 0) last += fmt::format(" · {} answers from before; --again asks anew", remembered);
+  if (remembered > 0) last += fmt::format(" · {} from before; --again asks anew", count_words(remembered, "answer"));
   ANEDVD_TRY_VOID(
       write_out(args.given("--json") ? json.dump() + "\n" : table.render(console.out_columns) + last + "\n"));
   return all_ok ? kDone : kDifferent;

@@ -91,9 +91,9 @@ Result<ExitCode> run_selftest(const Args& args) {
       {"device", fmt::format("{} ({})", tested.device, tested.machine)},
       {"programs", fmt::format("{} loaded, {} refused", counters.loaded, counters.host_programs)},
       {"error",
-       fmt::format("{:.2e} of the largest logit{}", difference.relative(),
-                   without_tables ? fmt::format("; without the activations' tables {:.2e}, half precision alone {:.2e}",
-                                                *without_tables, *half_precision)
+       fmt::format("{} of the largest logit{}", error_words(difference.relative()),
+                   without_tables ? fmt::format("; without the activations' tables {}, half precision alone {}",
+                                                error_words(*without_tables), error_words(*half_precision))
                                   : "")},
       {"verdict", ok ? "ok" : "DIFFERENT"}};
   for (const std::string& refusal : counters.refusals) rows.insert(rows.end() - 1, {"refused", visible(refusal)});

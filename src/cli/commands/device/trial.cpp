@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/machine/processor.h"
+#include "base/words.h"
 #include "cli/commands/device/middle.h"
 #include "cli/devices.h"
 #include "cli/option_groups.h"
@@ -49,7 +50,7 @@ Result<Trial> try_linear(const Args& args, const TrialShape& shape) {
   ANEDVD_TRY(const auto model,
              AneModel::make(random.plan(), random.finder(), std::move(driver), options, std::move(host)));
   if (model->device().counters().host_programs > 0)
-    return fail(ErrorCode::kDevice, "a matrix of {} × {}: {}", shape.rows, shape.cols,
+    return fail(ErrorCode::kDevice, "a matrix of {} × {}: {}", with_commas(shape.rows), with_commas(shape.cols),
                 model->device().counters().refusals.empty() ? "refused" : model->device().counters().refusals[0]);
   std::vector<int32_t> tokens(static_cast<size_t>(shape.columns));
   std::iota(tokens.begin(), tokens.end(), 0);

@@ -155,25 +155,27 @@ Result<ExitCode> run_verify(const Args& args) {
   const double foretold = double(std::max<int64_t>(1, verdict.foretold));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"device", fmt::format("{} ({})", comparison.both->device().device, comparison.both->ane()->driver().machine())},
-      {"logits", fmt::format("relative error {:.2e}{}, of the worst position alone {:.2e}", verdict.logits.relative(),
-                             verdict.logits.relative() <= kLargestError ? "" : ", too much", verdict.logits.worst_row)},
+      {"logits",
+       fmt::format("relative error {}{}, of the worst position alone {}", error_words(verdict.logits.relative()),
+                   verdict.logits.relative() <= kLargestError ? "" : ", too much",
+                   error_words(verdict.logits.worst_row))},
       {"choices", fmt::format("{} of {} prompts equal, {} of {} positions", verdict.prompts_equal, verdict.prompts,
-                              verdict.equal, verdict.positions)},
-      {"perplexity", fmt::format("{:.4f}, the reference {:.4f}", std::exp(verdict.loss_device / foretold),
-                                 std::exp(verdict.loss_reference / foretold))},
+                              with_commas(verdict.equal), with_commas(verdict.positions))},
+      {"perplexity", fmt::format("{}, the reference {}", perplexity_words(std::exp(verdict.loss_device / foretold)),
+                                 perplexity_words(std::exp(verdict.loss_reference / foretold)))},
       {"verdict", ok ? "ok" : "DIFFERENT"}};
   std::string layers;
   for (const auto& [layer, difference] : comparison.both->entering())
-    if (layer > 0) layers += fmt::format("{}{:.1e}", layers.empty() ? "" : " ", difference.relative());
+    if (layer > 0) layers += (layers.empty() ? "" : " ") + error_words(difference.relative());
   rows.insert(rows.begin() + 2, {"layers", layers.empty() ? "none" : layers});
   if (verdict.routed_otherwise > 0)
-    rows.insert(
-        rows.end() - 1,
-        {"experts", fmt::format("{} chosen otherwise, {:.1e} apart; {} positions behind them not compared",
-                                comparison.both->flips(), comparison.both->flip_margin(), verdict.routed_otherwise)});
+    rows.insert(rows.end() - 1, {"experts", fmt::format("{} chosen otherwise, {} apart; {} behind them not compared",
+                                                        with_commas(comparison.both->flips()),
+                                                        error_words(comparison.both->flip_margin()),
+                                                        count_words(verdict.routed_otherwise, "position"))});
   for (const NearTie& tie : verdict.ties)
-    rows.insert(rows.end() - 1, {"", fmt::format("prompt {}: {} in place of {}, {:.1e} apart", tie.prompt, tie.given,
-                                                 tie.wanted, tie.margin)});
+    rows.insert(rows.end() - 1, {"", fmt::format("prompt {}: {} in place of {}, {} apart", tie.prompt, tie.given,
+                                                 tie.wanted, error_words(tie.margin))});
   ANEDVD_TRY_VOID(write_out(labelled(rows)));
   return ok ? kDone : kDifferent;
 }

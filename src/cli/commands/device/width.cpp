@@ -29,8 +29,8 @@ Result<ExitCode> run_width(const Args& args) {
   }
   json["machine"] = last.machine;
   json["simulated"] = last.is_simulated;
-  const std::string text =
-      table.render(console.out_columns) + fmt::format("a matrix of {} × {} · {}\n", size, size, time_words(last));
+  const std::string text = table.render(console.out_columns) +
+                           fmt::format("a matrix of {0} × {0} · {1}\n", with_commas(size), time_words(last));
   ANEDVD_TRY_VOID(write_out(args.given("--json") ? json.dump() + "\n" : text));
   return kDone;
 }

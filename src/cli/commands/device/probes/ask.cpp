@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/half.h"
+#include "base/words.h"
 #include "cli/commands/device/middle.h"
 #include "cli/commands/device/side_by_side.h"
 
@@ -101,7 +102,7 @@ ProbeJson answer(Driver& driver, Question question) {
     worst = std::max(worst, difference.not_finite > 0 ? HUGE_VAL : difference.relative());
   }
   if (worst <= question.most_error) return true;
-  return fmt::format("wrong values: error {:.1e}", worst);
+  return fmt::format("wrong values: error {}", error_words(worst));
 }
 
 }  // namespace anedvd

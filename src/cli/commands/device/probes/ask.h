@@ -66,7 +66,7 @@ struct Question {
   size_t surface_bytes = 0;  // as SmallProgram::make
 };
 
-// true; "wrong values: error 3.1e-01"; or the failure's words.
+// true; "wrong values: error 3.10e-1"; or the failure's words.
 ProbeJson answer(Driver& driver, Question question);
 
 // Whether an answer is `true`.
