@@ -53,6 +53,12 @@ class Progress(unittest.TestCase):
         self.assertRegex(before, BAR % b"perplexity")
         self.assertRegex(after, rb"\Aperplexity [\d.,]+ \xc2\xb1 [\d.,]+ over [\d,]+ tokens, windows of 128\r\n\Z")
 
+    def test_verify_shows_how_far_it_is(self):
+        said = self.shown(b"verify", [("verify", TINY, "--device", "sim", "--chunk", chunk) for chunk in ("64", "1")])
+        before, _, after = said.rpartition(GONE)
+        self.assertRegex(before, BAR % b"verify")
+        self.assertRegex(after, rb"\Adevice +sim .*(\r\n.*)*verdict +ok\r\n\Z")
+
     def test_without_a_terminal_there_is_no_bar(self):
         done = run("perplexity", TINY, "--file", self.file_of(60), "-c", "128", env=SLOW)
         self.assertRegex(done.stderr, rb"\Areading [\d,]+ tokens in windows of 128\n(perplexity  [\d,]+/[\d,]+ tokens[^\r\x1b\n]*\n)*\Z")
