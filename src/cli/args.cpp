@@ -206,6 +206,7 @@ std::string usage_of(const Command& command) {
 
 std::string likely_flag(const std::string& name, const std::vector<OptionSpec>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const OptionSpec& option : options) names.emplace_back(option.name);
   return likely_name(name, names);
 }
