@@ -123,15 +123,18 @@ class Raw(Shared):
 
     def test_a_client_that_leaves_stops_the_work(self):
         for stream in (True, False):
+            left = self.server.metric("requests_cancelled_total")
             body = json.dumps({"messages": HI, "max_tokens": 400, "stream": stream, "ignore_eos": True, "n": 4}).encode()
             connection = socket.create_connection(("127.0.0.1", self.server.port))
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             if stream:
                 connection.recv(1000)
             connection.close()
+            # Not only "nothing runs": it may not have begun.
             end = time.monotonic() + 10
-            while self.server.running() > 0 and time.monotonic() < end:
+            while (self.server.metric("requests_cancelled_total") == left or self.server.running() > 0) and time.monotonic() < end:
                 time.sleep(0.05)
+            self.assertEqual(self.server.metric("requests_cancelled_total"), left + 1, stream)
             self.assertEqual(self.server.running(), 0, stream)
 
     def test_embeddings_have_length_one_in_the_order_of_the_input(self):

@@ -115,6 +115,12 @@ TEST_F(ConversationTest, NamesAndFilesChooseAnotherTemplate) {
   const auto plain = conversation("plain").render(input_of(messages));
   ASSERT_TRUE(plain);
   EXPECT_TRUE(plain->text.ends_with("User: hi\n\nAssistant:")) << plain->text;
+  // Where the model goes on with a turn of its own the answer is over.
+  for (const std::string& start : conversation("plain").turn_starts())
+    EXPECT_TRUE(start.starts_with("\n\n") && start.ends_with(':')) << start;
+  EXPECT_FALSE(conversation("plain").turn_starts().empty());
+  EXPECT_TRUE(conversation().turn_starts().empty());
+  EXPECT_TRUE(conversation("chatml").turn_starts().empty());
   EXPECT_EQ(conversation("chatml").render(input_of(messages))->text,
             "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
   const auto missing = Conversation::make(*source_, *tokenizer_, "tool_use");

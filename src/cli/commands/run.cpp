@@ -201,11 +201,10 @@ Result<ExitCode> run_prompt(const Args& args, bool exact) {
   options.exact = options.exact || exact;
   if (exact) options.device = {};
   ANEDVD_TRY(GenerationRequest request, request_of(args));
-  request.from_template = !args.given("--no-chat");
   ANEDVD_TRY(EngineOptions engine_options, engine_options_of(args, options));
   ANEDVD_TRY(auto loaded, load_runtime(words.model, options));
   Runtime* const runtime = loaded.get();
-  ANEDVD_TRY(request.prompt, prompt_ids(*runtime, args, words.prompt, request.max_tokens));
+  ANEDVD_TRY_VOID(set_prompt(*runtime, args, words.prompt, request));
   ANEDVD_TRY_VOID(check_bias(*runtime, request));
   if (console.verbose) tell_settings(console, *runtime, request, !args.given("--no-chat"));
 

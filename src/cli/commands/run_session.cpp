@@ -158,7 +158,8 @@ class Question {
   Result<std::vector<Token>> ids(const std::string& text) const {
     if (!conversation_) {
       std::vector<Token> ids = tokenizer_->encode(text, Specials::kAsTokens);
-      if (tokenizer_->adds_bos() && tokenizer_->bos()) ids.insert(ids.begin(), *tokenizer_->bos());
+      const auto bos = tokenizer_->bos();
+      if (tokenizer_->adds_bos() && bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
       return ids;
     }
     Json messages = Json::array();
@@ -167,6 +168,12 @@ class Question {
     ConversationInput input;
     input.messages = &messages;
     return conversation_->encode(*tokenizer_, input);
+  }
+
+  // What the format asks of the answer.
+  void shape(GenerationRequest& request) const {
+    request.from_template = conversation_.has_value();
+    if (conversation_) follow_format(*conversation_, request);
   }
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -189,8 +196,10 @@ std::string without_oldest(const Tokenizer& tokenizer, const std::string& text, 
   return rest;
 }
 
-Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens) {
+Result<> set_prompt(Runtime& runtime, const Args& args, const std::string& prompt, GenerationRequest& request) {
   ANEDVD_TRY(const Question question, Question::make(runtime, args));
+  question.shape(request);
+  const int max_tokens = request.max_tokens;
   ANEDVD_TRY(std::vector<Token> ids, question.ids(prompt));
   const int max_seq = runtime.info().max_seq;
   // An answer needs room: a sixteenth of the context, unless the person wants less.
@@ -212,7 +221,8 @@ Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const 
          larger > max_seq ? fmt::format(", --max-seq {} would keep them", larger) : "");
   }
   if (ids.empty()) return fail(ErrorCode::kUsage, "prompt: no token in it; give some text");
-  return ids;
+  request.prompt = std::move(ids);
+  return {};
 }
 
 Result<> check_bias(const Runtime& runtime, const GenerationRequest& request) {

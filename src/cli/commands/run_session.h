@@ -33,8 +33,9 @@ Result<GenerationRequest> request_of(const Args& args);
 // Finds the model and loads it.
 Result<std::unique_ptr<Runtime>> load_runtime(const std::string& model, const RuntimeOptions& options);
 
-// The prompt's ids, as chat unless --no-chat. Too long a prompt loses its oldest tokens, with a warning.
-Result<std::vector<Token>> prompt_ids(Runtime& runtime, const Args& args, const std::string& prompt, int max_tokens);
+// Puts the prompt's ids into the request, as chat unless --no-chat, and what the chat's format asks of the answer. Too long a prompt loses its oldest
+// tokens, with a warning.
+Result<> set_prompt(Runtime& runtime, const Args& args, const std::string& prompt, GenerationRequest& request);
 
 // The text without its first `count` tokens; whole characters only.
 std::string without_oldest(const Tokenizer& tokenizer, const std::string& text, size_t count);
