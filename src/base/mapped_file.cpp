@@ -33,8 +33,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const int error = errno;
   ::close(fd);
   if (data == MAP_FAILED)
-    return fail(ErrorCode::kIo, "{}: cannot be mapped into memory ({}); copy it to a local disk", path.string(),
-                std::strerror(error));
+    return fail(ErrorCode::kIo, "{}: cannot be mapped into memory ({}); {}", path.string(), std::strerror(error),
+                error == ENOMEM ? "raise the limit of memory (ulimit -v)" : "copy it to a local disk");
   MappedFile file;
   file.path_ = path;
   file.data_ = static_cast<const std::byte*>(data);

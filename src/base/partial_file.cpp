@@ -5,6 +5,8 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/words.h"
@@ -32,9 +34,9 @@ PartialFile::PartialFile(PartialFile&& other) noexcept
 
 PartialFile::~PartialFile() {
   if (descriptor_ < 0) return;
-  close(descriptor_);
   std::error_code ignored;
-  std::filesystem::remove(partial_, ignored);
+  std::filesystem::remove(partial_, ignored);  // before the lock goes: afterwards the name may be another's
+  close(descriptor_);
 }
 
 Result<PartialFile> PartialFile::create(const std::filesystem::path& target, uint64_t bytes_needed) {
@@ -49,10 +51,29 @@ Result<PartialFile> PartialFile::create(const std::filesystem::path& target, uin
     return fail(ErrorCode::kIo, "{}: needs {}, the disk has {} left; free some space or choose another place",
                 visible(target.string()), size_words(bytes_needed), size_words(space.available));
   const std::filesystem::path partial = target.string() + ".partial";
-  // O_NOFOLLOW: a link of that name could lead anywhere.
-  const int descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (descriptor < 0) return refuse_path(target, errno);
-  return PartialFile(target, descriptor);
+  while (true) {
+    // O_NOFOLLOW: a link of that name could lead anywhere. What another process writes is not cut off before the lock says that nobody does.
+    const int descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0) return refuse_path(target, errno);
+    const bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    if (!is_locked && errno == EWOULDBLOCK) {
+      close(descriptor);
+      return fail(ErrorCode::kIo, "{}: another process is writing it; wait for its end, or choose another name",
+                  visible(target.string()));
+    }
+    // It may have been published or removed between the two calls: then the lock is on another file than the one of that name.
+    struct stat held {};
+    struct stat named {};
+    const bool is_same = fstat(descriptor, &held) == 0 && lstat(partial.c_str(), &named) == 0 &&
+                         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+    if (is_same) {
+      if (ftruncate(descriptor, 0) == 0) return PartialFile(target, descriptor);
+      const int error_number = errno;
+      close(descriptor);
+      return refuse_path(target, error_number);
+    }
+    close(descriptor);
+  }
 }
 
 tl::unexpected<Error> PartialFile::refuse(int error_number) const { return refuse_path(target_, error_number); }

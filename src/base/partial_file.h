@@ -17,7 +17,7 @@ namespace anedvd {
 class PartialFile {
  public:
   // `bytes_needed`: refused beforehand if the disk has less. A target that exists must be a file: it is replaced by publish().
-  // kUsage: the target is a folder or a device; kIo: no such folder, no permission, no space.
+  // kUsage: the target is a folder or a device; kIo: no such folder, no permission, no space, another process writes the same target.
   static Result<PartialFile> create(const std::filesystem::path& target, uint64_t bytes_needed = 0);
 
   PartialFile(PartialFile&& other) noexcept;

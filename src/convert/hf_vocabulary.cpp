@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mapped_file.h"
 #include "base/words.h"
 #include "convert/hf_parts.h"
 #include "text/hf/json_fields.h"
@@ -34,9 +36,13 @@ constexpr float kNoMerge = -1e9f;
 constexpr std::string_view kNamedRules[] = {"gpt-2",  "llama-bpe", "dbrx",        "qwen2", "stablelm2",
                                             "gpt-4o", "tekken",    "deepseek-v3", "qwen35"};
 
-std::string read_beside(const TensorSource& source, const char* name) {
-  std::ifstream file(source.path() / name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+// A file of the folder; nullopt: there is none. What is there and cannot be read, or is empty, is a damaged folder.
+Result<std::optional<std::string>> read_beside(const TensorSource& source, const char* name) {
+  const std::filesystem::path path = source.path() / name;
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return std::nullopt;
+  ANEDVD_TRY(const MappedFile file, MappedFile::open(path));
+  return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
 }
 
 // The steps of a pre-tokenizer, a sequence of one if it is no sequence.
@@ -158,21 +164,26 @@ class Specials {
   const Pieces& pieces_;
 };
 
-// The first eos_token_id of the configs: what ends an answer when tokenizer_config.json names none.
-std::optional<uint32_t> end_of_config(const TensorSource& source, int rows) {
+// The tokens that end an answer, each once: the tokenizer's own, then those of the configs.
+std::vector<uint32_t> ends_of(const TensorSource& source, std::optional<uint32_t> own, int rows) {
+  std::vector<uint32_t> ends;
+  const auto add = [&](int64_t id) {
+    if (id >= 0 && id < rows && std::ranges::find(ends, uint32_t(id)) == ends.end()) ends.push_back(uint32_t(id));
+  };
+  if (own) add(*own);
   for (const char* key : {"eos_token_id", "generation_config.eos_token_id"}) {
-    const auto list = source.config().integers(key);
-    const auto id = source.config().integer(key);
-    const int64_t value = id ? *id : list && !list->empty() ? list->front() : -1;
-    if (value >= 0 && value < rows) return uint32_t(value);
+    if (const auto id = source.config().integer(key)) add(*id);
+    if (const auto list = source.config().integers(key))
+      for (const int64_t id : *list) add(id);
   }
-  return std::nullopt;
+  return ends;
 }
 
 Result<> add_specials(const HfModel& model, const Pieces& pieces, GgufPairs& pairs) {
   Json config;
-  if (const std::string text = read_beside(model.source, "tokenizer_config.json"); !text.empty()) {
-    ANEDVD_TRY(config, parse_json(text, (model.source.path() / "tokenizer_config.json").string()));
+  ANEDVD_TRY(const auto text, read_beside(model.source, "tokenizer_config.json"));
+  if (text) {
+    ANEDVD_TRY(config, parse_json(*text, (model.source.path() / "tokenizer_config.json").string()));
   }
   ANEDVD_TRY(const auto tokenizer, make_hf_tokenizer(model.source.path()));
   const Specials specials(config, pieces);
@@ -181,8 +192,13 @@ Result<> add_specials(const HfModel& model, const Pieces& pieces, GgufPairs& pai
   };
   const auto bos = tokenizer->bos();
   put("bos", bos ? std::optional(uint32_t(*bos)) : specials.id("bos_token"));
-  const auto eos = specials.id("eos_token");
-  put("eos", eos ? eos : end_of_config(model.source, model.spec.vocab));
+  // GGUF has keys for three ends.
+  constexpr std::string_view kEndKeys[] = {"eos", "eot", "eom"};
+  const auto ends = ends_of(model.source, specials.id("eos_token"), model.spec.vocab);
+  for (size_t i = 0; i < std::min(ends.size(), std::size(kEndKeys)); ++i) put(kEndKeys[i], ends[i]);
+  if (ends.size() > std::size(kEndKeys))
+    warn("{}: {} tokens end an answer, GGUF has keys for {}; the others will not end it",
+         visible(model.source.path().string()), ends.size(), std::size(kEndKeys));
   put("unknown", specials.id("unk_token"));
   put("padding", specials.id("pad_token"));
   pairs.number<bool>("tokenizer.ggml.add_bos_token", tokenizer->adds_bos());
@@ -209,14 +225,18 @@ bool adds_space(const HfModelFile& file) {
 Result<> add_vocabulary(const HfModel& model, GgufPairs& pairs) {
   const std::filesystem::path path = model.source.path() / "tokenizer.json";
   const std::string where = visible(path.string());
-  const std::string json = read_beside(model.source, "tokenizer.json");
-  if (json.empty()) {
+  ANEDVD_TRY(const auto json, read_beside(model.source, "tokenizer.json"));
+  if (!json && std::filesystem::exists(model.source.path() / "tokenizer.model"))
+    return fail(ErrorCode::kUnsupported,
+                "{}: no such file, and tokenizer.model alone is not read; use a folder that has it, or a GGUF release",
+                where);
+  if (!json) {
     warn("{}: no such file; the output has no vocabulary, and takes token ids only", where);
     pairs.text("tokenizer.ggml.model", "none");
     return {};
   }
   std::deque<std::string> arena;
-  ANEDVD_TRY(const HfModelFile file, read_hf_model_file(json, where, arena));
+  ANEDVD_TRY(const HfModelFile file, read_hf_model_file(*json, where, arena));
   const Json& type = file.model_field("type");
   const bool is_bpe = type == "BPE" || (type.is_null() && !file.merges.empty());
   const bool has_bytes = file.model_field("byte_fallback") == true;

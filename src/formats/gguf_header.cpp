@@ -1,17 +1,16 @@
 #include "formats/gguf_header.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "base/words.h"
+#include "formats/wrong_download.h"
 
 namespace anedvd {
 
 namespace {
 
 constexpr std::string_view kMagic = "GGUF";
-constexpr size_t kShown = 16;           // bytes of a foreign file that the message quotes
 constexpr size_t kPointerBytes = 1024;  // Git LFS: a pointer file is smaller (git-lfs docs/spec.md)
 
 // The start of the file as text, for recognising it.
@@ -19,39 +18,6 @@ std::string_view head_of(GgufCursor cursor) {
   const uint64_t length = std::min<uint64_t>(cursor.remaining(), kPointerBytes);
   const auto bytes = *cursor.take(length);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string_view without_leading_space(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // byte order mark
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string_view::npos ? std::string_view() : text.substr(first);
-}
-
-// Quoted whole up to the end of a tag or line, so a person sees `<!DOCTYPE html` and not half a word.
-std::string shown_start(std::string_view text) {
-  const size_t end = text.find_first_of(">\r\n");
-  return visible(text.substr(0, std::min(end, kShown)));
-}
-
-bool starts_like(std::string_view text, std::string_view lower_case) {
-  if (text.size() < lower_case.size()) return false;
-  return std::equal(lower_case.begin(), lower_case.end(), text.begin(),
-                    [](char want, char got) { return want == (got >= 'A' && got <= 'Z' ? char(got + 32) : got); });
-}
-
-bool is_web_page(std::string_view text) {
-  return starts_like(text, "<!doctype") || starts_like(text, "<html") || starts_like(text, "<head") ||
-         starts_like(text, "<?xml") || starts_like(text, "<!--");
-}
-
-// " to 98.3 MB", or nothing if the pointer does not say.
-std::string pointer_size_words(std::string_view text) {
-  const size_t at = text.find("\nsize ");
-  if (at == std::string_view::npos) return "";
-  uint64_t bytes = 0;
-  const char* first = text.data() + at + 6;
-  const auto [end, error] = std::from_chars(first, text.data() + text.size(), bytes);
-  return error == std::errc() && end != first ? " to " + size_words(bytes) : "";
 }
 
 struct KnownStart {
@@ -72,14 +38,7 @@ constexpr KnownStart kKnownStarts[] = {
 
 // The error for bytes that do not start with the magic.
 tl::unexpected<Error> refuse_foreign(std::string_view head, std::string_view where) {
-  const std::string_view text = without_leading_space(head);
-  if (is_web_page(text))
-    return fail(ErrorCode::kBadFile,
-                "{}: this is a web page, not a model (it starts \"{}\"); download the file itself, not its page", where,
-                shown_start(text));
-  if (head.starts_with("version https://git-lfs"))
-    return fail(ErrorCode::kBadFile, "{}: this is a Git LFS pointer{}, not the model; run \"git lfs pull\" there",
-                where, pointer_size_words(head));
+  if (auto fault = wrong_download(head, where)) return tl::unexpected(std::move(*fault));
   if (head.starts_with("FUGG"))
     return fail(ErrorCode::kUnsupported, "{}: this GGUF file is big-endian; use the little-endian file of the model",
                 where);

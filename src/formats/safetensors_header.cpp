@@ -1,5 +1,6 @@
 #include "formats/safetensors_header.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <unordered_set>
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/words.h"
+#include "formats/wrong_download.h"
 
 namespace anedvd {
 namespace {
@@ -160,6 +162,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
 Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> file, std::string_view where) {
   static_assert(std::endian::native == std::endian::little);
+  constexpr size_t kHeadBytes = 512;
+  const std::string_view head(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kHeadBytes));
+  if (auto fault = wrong_download(head, where)) return tl::unexpected(std::move(*fault));
   if (file.size() < kLengthBytes)
     return fail(ErrorCode::kBadFile, "{}: {} bytes are no safetensors file; the download stopped early, fetch it again",
                 where, file.size());

@@ -28,6 +28,7 @@ class Reader {
     ANEDVD_TRY(const int layers, size("num_hidden_layers", kMostLayers));
     ANEDVD_TRY(spec.hidden, size("hidden_size"));
     ANEDVD_TRY(spec.context, size("max_position_embeddings", int64_t(1) << 30, defaults_.context));
+    ANEDVD_TRY_VOID(check_numbers());
     ANEDVD_TRY(spec.norm_eps, norm_eps());
     ANEDVD_TRY_VOID(read_vocabulary(spec));
     if (defaults_.activation) {
@@ -62,6 +63,18 @@ class Reader {
   std::string title() const {
     const std::filesystem::path& path = source_.path();
     return (path.has_filename() ? path : path.parent_path()).filename().string();
+  }
+
+  // A setting of the wrong type would be replaced by its default, and the model would answer, wrongly.
+  Result<> check_numbers() const {
+    for (const std::string_view key :
+         {"rope_theta", "partial_rotary_factor", "rms_norm_eps", "layer_norm_eps", "sliding_window",
+          "rope_local_base_freq", "query_pre_attn_scalar", "final_logit_softcapping", "attn_logit_softcapping",
+          "num_experts_per_tok", "num_experts", "num_local_experts"})
+      if (config_.has(key) && !config_.number(key))
+        return fail(ErrorCode::kBadFile, "{}: \"{}\" in config.json is not a number; fetch the folder again", file_,
+                    key);
+    return {};
   }
 
   Result<float> norm_eps() const {

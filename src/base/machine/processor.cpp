@@ -1,9 +1,12 @@
 #include "base/machine/processor.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -44,7 +47,45 @@ int quota_cores() {
   return v1 > 0 && v1_period > 0 ? int((v1 + v1_period - 1) / v1_period) : kUnlimited;
 }
 
+// What a group of processes may still take: its limit less what it holds, pages of files not counted, which go when memory is wanted.
+uint64_t left_in_group(const std::filesystem::path& folder, const char* limit_name, const char* used_name,
+                       std::string_view file_keys) {
+  constexpr int64_t kNoLimit = int64_t(1) << 60;  // version 1 writes a number as large
+  const int64_t limit = number_in((folder / limit_name).string(), -1);
+  if (limit <= 0 || limit >= kNoLimit) return UINT64_MAX;
+  int64_t held = number_in((folder / used_name).string(), 0);
+  std::ifstream statistics(folder / "memory.stat");
+  std::string key;
+  for (int64_t bytes = 0; statistics >> key >> bytes;)
+    if (file_keys.find(" " + key + " ") != std::string_view::npos) held -= bytes;
+  return uint64_t(std::clamp<int64_t>(limit - held, 0, limit));
+}
+
 }  // namespace
+
+// Formats: Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst of Linux.
+uint64_t cgroup_memory(const std::string& membership, const std::string& root) {
+  uint64_t left = UINT64_MAX;
+  std::ifstream groups(membership);
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool is_v2 = controllers.empty();
+    if (!is_v2 && ("," + controllers + ",").find(",memory,") == std::string::npos) continue;
+    const std::filesystem::path top = is_v2 ? root : root + "/memory";
+    std::filesystem::path group = top / std::filesystem::path(line.substr(second + 1)).relative_path();
+    // Each group above counts, too. In a container the path may be the host's, and only the top is there.
+    while (true) {
+      left = std::min(left, is_v2 ? left_in_group(group, "memory.max", "memory.current", " active_file inactive_file ")
+                                  : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                                  " total_active_file total_inactive_file "));
+      if (group == top || !group.has_relative_path() || group.string().size() <= top.string().size()) break;
+      group = group.parent_path();
+    }
+  }
+  return left;
+}
 
 int usable_cores() {
   cpu_set_t mask;
@@ -69,10 +110,7 @@ uint64_t available_memory() {
   uint64_t available = 0;
   for (std::string unit; info >> key >> kilobytes; std::getline(info, unit))
     if (key == "MemAvailable:") available = kilobytes * 1024;
-  const int64_t limit = number_in("/sys/fs/cgroup/memory.max", -1);
-  const int64_t used = number_in("/sys/fs/cgroup/memory.current", 0);
-  if (limit > 0) available = std::min(available, uint64_t(std::max<int64_t>(0, limit - used)));
-  return available;
+  return std::min(available, cgroup_memory("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 #elif defined(__APPLE__)
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace anedvd {
 
@@ -10,6 +11,12 @@ int usable_cores();
 
 // Memory that could be taken without swapping, in bytes: the system's estimate and the cgroup's limit, whichever is less. 0: unknown.
 uint64_t available_memory();
+
+#if defined(__linux__)
+// What the memory limits of this process's control groups leave it, in bytes; UINT64_MAX without a limit. `membership` is /proc/self/cgroup, `root` where
+// the groups are mounted: other files in tests.
+uint64_t cgroup_memory(const std::string& membership, const std::string& root);
+#endif
 
 // Largest resident set so far of this process, in bytes.
 uint64_t peak_resident_bytes();

@@ -30,7 +30,7 @@ std::string plural(size_t count, std::string_view one) {
 Result<> check_replaceable(const std::string& path, const std::string& id) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored) || std::filesystem::file_size(path, ignored) == 0) return {};
-  ANEDVD_TRY(const std::string text, read_input(path));
+  ANEDVD_TRY(const std::string text, read_input(path, kMaxChatFileBytes));
   const auto import = import_chats(text, path);
   const bool is_same = import && import->problems.empty() && import->chats.size() == 1 && import->chats[0].id == id;
   if (is_same) return {};
@@ -260,7 +260,7 @@ Result<> Chat::save(const std::string& argument) {
 Result<> Chat::load(const std::string& argument) {
   if (argument.empty()) return fail(ErrorCode::kUsage, "/load: no file; for example /load chat.json");
   const std::string path = with_home(argument);
-  ANEDVD_TRY(const std::string text, read_input(path));
+  ANEDVD_TRY(const std::string text, read_input(path, kMaxChatFileBytes));
   ANEDVD_TRY(ChatImport import, import_chats(text, visible(path)));
   for (const std::string& problem : import.problems) warn("{}: {}; it was left out", visible(path), visible(problem));
   const size_t count = import.chats.size();

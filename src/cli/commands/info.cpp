@@ -157,6 +157,11 @@ void describe_memory(const Args& args, const TensorSource& source, const ModelSp
                         weights < free ? "use a smaller --max-seq or --parallel" : "use a smaller quantisation"));
 }
 
+// "x" of "a/x.gguf" and of the folder "a/x/".
+std::string name_of(const std::filesystem::path& path) {
+  return (path.has_filename() ? path.stem() : path.parent_path().filename()).string();
+}
+
 Result<ExitCode> run_info(const Args& args) {
   const Console console = Console::from(args);
   ANEDVD_TRY_VOID(select_kernels());  // a level of ANEDVD_SIMD that is none is told as every command tells it
@@ -189,14 +194,15 @@ Result<ExitCode> run_info(const Args& args) {
     Json model = {{"path", path.string()}};
     const auto spec = read_model_spec(*source);
     const std::string title(source->config().string("general.name").value_or(""));
-    const std::string architecture(source->config().string("general.architecture").value_or(""));
-    model["name"] = title;
+    const std::string architecture(
+        source->config().string("general.architecture").value_or(spec ? std::string_view(spec->architecture) : ""));
+    model["name"] = title.empty() ? name_of(path) : title;
     model["architecture"] = architecture;
     model["parameters"] = contents.parameters;
     model["type"] = main_type(contents);
     model["file_bytes"] = source->file_bytes();
     for (const auto& [dtype, bytes] : contents.bytes) model["types"][std::string(format_of(dtype).name)] = bytes;
-    rows.emplace_back("model", fmt::format("{} ({})", title.empty() ? visible(path.stem().string()) : visible(title),
+    rows.emplace_back("model", fmt::format("{} ({})", title.empty() ? visible(name_of(path)) : visible(title),
                                            visible(architecture)));
     rows.emplace_back("file", fmt::format("{} · {} · {}", container_words(*source), main_type(contents),
                                           size_words(source->file_bytes())));

@@ -1,6 +1,9 @@
 // anedvd quantize: a GGUF file, or a Hugging Face folder, to a GGUF file of another type.
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -21,11 +24,39 @@ namespace {
 
 bool is_plain(DType dtype) { return format_of(dtype).block_elements == 1; }
 
-// Input and output the same file, or the output inside of the input folder's own weights.
+// "x-00002-of-00003.gguf" → "x-of-00003.gguf": equal for the shards of one model. Empty for other names.
+std::string shards_name(const std::filesystem::path& file) {
+  constexpr size_t kDigits = 5;
+  std::string name = file.filename().string();
+  const size_t of = name.rfind("-of-");
+  if (of == std::string::npos || of < kDigits + 1 || name[of - kDigits - 1] != '-') return {};
+  return name.erase(of - kDigits - 1, kDigits + 1);
+}
+
+bool is_model_file(const std::filesystem::path& path) {
+  char magic[4] = {};
+  std::ifstream file(path, std::ios::binary);
+  return !file.read(magic, sizeof magic) || std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+// The output takes the place of an older one, but of nothing else: not of the input or a part of it, and of no file that is no model.
 Result<> check_output(const std::filesystem::path& in, const std::filesystem::path& out) {
+  if (out == "-") return fail(ErrorCode::kUsage, "-: a model is not written to standard output; give a file's name");
   std::error_code error;
   if (std::filesystem::equivalent(in, out, error))
     return fail(ErrorCode::kUsage, "{}: is the input too; give the output another name", visible(out.string()));
+  if (!std::filesystem::is_regular_file(out, error)) return {};
+  const bool is_folder = std::filesystem::is_directory(in, error);
+  const auto folder = [](const std::filesystem::path& file) {
+    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  };
+  const bool is_beside = std::filesystem::equivalent(is_folder ? in : folder(in), folder(out), error);
+  const bool is_shard = !shards_name(in).empty() && shards_name(in) == shards_name(out);
+  if (is_beside && (is_folder || is_shard) && (is_shard || out.extension() != ".gguf"))
+    return fail(ErrorCode::kUsage, "{}: is a part of the input; give the output another name", visible(out.string()));
+  if (!is_model_file(out))
+    return fail(ErrorCode::kUsage, "{}: is there, and is no model; give the output another name",
+                visible(out.string()));
   return {};
 }
 

@@ -199,9 +199,9 @@ tl::unexpected<Error> Transfer::failed(const DownloadOutcome& outcome, const std
       return fail(ErrorCode::kIo, "{}: cannot be written; check the folder's owner and the disk",
                   visible(context_.cache.downloads().string()));
     case DownloadEnd::kRefused:
-      return fail(ErrorCode::kNotFound,
-                  "pull {}: {} does not hand out the file ({}); check the name, and pip's index-url", what_,
-                  host_of(url), outcome.why);
+      return fail(ErrorCode::kNotFound, "pull {}: {} does not hand out the file ({}); check the name, and {}", what_,
+                  host_of(url), outcome.why,
+                  what_.starts_with("hf:") ? "HF_TOKEN if it is not public" : "pip's index-url");
     default:
       return fail(ErrorCode::kNotFound, "pull {}: no connection after {} {} ({}); {}", what_, outcome.tries,
                   outcome.tries == 1 ? "try" : "tries", outcome.why, kept_words());

@@ -302,10 +302,13 @@ Result<std::vector<std::string>> config_words(const std::string& text, const Com
   int number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = trimmed(text.substr(at, end - at));
+    std::string line = trimmed(text.substr(at, end - at));
+    // A comment begins at a line's beginning or behind a blank: "a#b" is a value.
+    for (size_t mark = line.find('#'); mark != std::string::npos; mark = line.find('#', mark + 1))
+      if (mark == 0 || line[mark - 1] == ' ' || line[mark - 1] == '\t') line = trimmed(line.substr(0, mark));
     at = end + 1;
     ++number;
-    if (line.empty() || line[0] == '#') continue;
+    if (line.empty()) continue;
     const size_t equals = line.find('=');
     std::string name = trimmed(line.substr(0, equals));
     name.insert(0, name.starts_with("--") ? "" : "--");

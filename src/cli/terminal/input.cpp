@@ -37,7 +37,7 @@ Result<bool> read_some(int fd, std::string& out, std::string_view where) {
 
 }  // namespace
 
-Result<std::string> read_input(const std::string& path) {
+Result<std::string> read_input(const std::string& path, size_t most) {
   const std::string where = path == "-" ? "standard input" : visible(path);
   const Descriptor file{path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0 && errno == ENOENT) return fail(ErrorCode::kNotFound, "{}: no such file; check the name", where);
@@ -49,9 +49,8 @@ Result<std::string> read_input(const std::string& path) {
   for (;;) {
     ANEDVD_TRY(const bool more, read_some(file.fd, text, where));
     if (!more) return text;
-    if (text.size() > kMaxInputBytes)
-      return fail(ErrorCode::kBadFile, "{}: more than {}; give a smaller part of it", where,
-                  size_words(kMaxInputBytes));
+    if (text.size() > most)
+      return fail(ErrorCode::kBadFile, "{}: more than {}; give a smaller part of it", where, size_words(most));
   }
 }
 

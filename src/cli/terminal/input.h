@@ -14,7 +14,7 @@ namespace anedvd {
 constexpr uint64_t kMaxInputBytes = uint64_t(1) << 30;  // a prompt or a list of ids beyond 1 GiB is a mistake
 
 // The whole file, or standard input for "-". Errors: kNotFound, kIo; kBadFile past kMaxInputBytes.
-Result<std::string> read_input(const std::string& path);
+Result<std::string> read_input(const std::string& path, size_t most = kMaxInputBytes);
 
 // Lines of standard input as they come. The newline is not part of a line; a last line without one counts.
 class LineReader {

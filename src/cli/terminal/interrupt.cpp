@@ -32,6 +32,7 @@ void install_signal_handlers() {
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error of write(), like a full disk
   struct sigaction before = {};
   sigaction(SIGINT, nullptr, &before);
   if (before.sa_handler == SIG_IGN) return;
