@@ -117,7 +117,8 @@ TEST(Safetensors, HeaderLengthsThatDoNotFitAreRefused) {
   expect_refused(std::string(), {"0 bytes are no safetensors file"});
   expect_refused(std::string(7, 'x'), {"7 bytes are no safetensors file"});
   expect_refused("<!DOCTYPE html><html>not found</html>", {"this is a web page, not a model"});
-  expect_refused("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", {"this is a Git LFS pointer to 9 B", "git lfs pull"});
+  expect_refused("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+                 {"this is a Git LFS pointer to 9 B", "git lfs pull"});
   for (size_t cut = 8; cut + 1 < honest.size(); ++cut) EXPECT_FALSE(refusal(honest.substr(0, cut)).empty()) << cut;
 }
 
