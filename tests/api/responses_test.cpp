@@ -91,6 +91,22 @@ TEST_F(Responses, StoredOnesAreReadAndDeletedOthersNot) {
   EXPECT_EQ(get("/v1/responses/" + oldest).status, 404);  // two are kept
 }
 
+// The last bytes are sent before the answer's object goes: whoever asks then must not hear of the past.
+TEST_F(Responses, AWholeAnswerIsNotUnderWayAnyMore) {
+  start();
+  const auto response = begin(request("POST", "/v1/responses", R"({"input":"a","stream":true})"));
+  std::string bytes;
+  for (bool is_done = false; !is_done;) {
+    Outgoing out;
+    response->advance(out);
+    bytes += out.bytes;
+    is_done = out.done;
+  }
+  const std::string id = bytes.substr(bytes.find("resp_"), 29);
+  EXPECT_EQ(get("/v1/responses/" + id).json()["status"], "completed");
+  EXPECT_EQ(post("/v1/responses/" + id + "/cancel", "").json()["status"], "completed");
+}
+
 TEST_F(Responses, CancelStopsAnAnswerUnderWay) {
   start([](const GenerationRequest&, Ticket& ticket) { ticket.post(TextDelta{"Hel", {}}); });
   const auto response = begin(request("POST", "/v1/responses", R"({"input":"a","stream":true})"));

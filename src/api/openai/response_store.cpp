@@ -11,6 +11,7 @@ void ResponseStore::put(StoredResponse response) {
     kept_.erase(old->second);
     by_id_.erase(old);
   }
+  running_.erase(response.id);
   bytes_ += response.bytes;
   kept_.push_back(std::move(response));
   by_id_[kept_.back().id] = std::prev(kept_.end());

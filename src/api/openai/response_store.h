@@ -27,6 +27,7 @@ class ResponseStore {
  public:
   ResponseStore(size_t most, size_t most_bytes) : most_(most), most_bytes_(most_bytes) {}
 
+  // The answer is whole: it is not being written any more.
   void put(StoredResponse response);
   std::optional<StoredResponse> get(const std::string& id) const;
   // The body of the response whose output has this item.
