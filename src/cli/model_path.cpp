@@ -67,4 +67,9 @@ Result<std::filesystem::path> model_path(const std::string& model) {
   return pulled.model.path;
 }
 
+std::string model_title(const std::filesystem::path& path) {
+  const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
+  return (name.extension() == ".gguf" ? name.stem() : name).string();
+}
+
 }  // namespace anedvd

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "engine/request.h"
+#include "text/conversation.h"
 
 namespace anedvd {
 
@@ -30,6 +31,9 @@ struct GenerateResult {
                                           : std::numeric_limits<double>::quiet_NaN();
   }
 };
+
+// What a conversation's format asks of the answer to it: where it begins and ends (Conversation::turn_starts).
+void follow_format(const Conversation& conversation, GenerationRequest& request);
 
 // Receives text that is final: whole characters, never part of a stop string. Returns false to stop (finish kCancelled).
 using TextSink = std::function<bool(std::string_view)>;

@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "sampling/sampler.h"
-#include "text/conversation.h"
 #include "text/tokenizer.h"
 
 namespace anedvd {
@@ -42,9 +41,6 @@ struct GenerationRequest {
   int speculate = -1;  // drafted tokens a step at most; −1: the engine's choice, 0: none
   Priority priority = Priority::kInteractive;
 };
-
-// What a conversation's format asks of the answer to it: where it begins and ends (Conversation::turn_starts).
-void follow_format(const Conversation& conversation, GenerationRequest& request);
 
 enum class FinishReason { kStop, kLength, kCancelled };
 std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"

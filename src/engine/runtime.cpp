@@ -123,10 +123,7 @@ class CpuRuntime : public Runtime {
 
   Result<> choose_sizes(const RuntimeOptions& options) {
     info_.threads = options.threads > 0 ? options.threads : usable_cores();
-    info_.max_seq = options.max_seq > 0 ? options.max_seq : std::min(spec_.context, kDefaultContext);
-    if (info_.max_seq > spec_.context)
-      return fail(ErrorCode::kUsage, "--max-seq {}: the model was trained for {}; use at most that", info_.max_seq,
-                  with_commas(spec_.context));
+    ANEDVD_TRY(info_.max_seq, context_of(spec_, options.max_seq));
     chunk_ = options.chunk > 0 ? options.chunk : kDefaultChunk;
     return {};
   }
@@ -190,6 +187,13 @@ Result<std::unique_ptr<Runtime>> Runtime::load(const std::filesystem::path& path
   auto runtime = std::make_unique<CpuRuntime>();
   ANEDVD_TRY_VOID(runtime->prepare(path, options));
   return runtime;
+}
+
+Result<int> context_of(const ModelSpec& spec, int max_seq) {
+  if (max_seq > spec.context)
+    return fail(ErrorCode::kUsage, "--max-seq {}: the model was trained for {}; use at most that", max_seq,
+                with_commas(spec.context));
+  return max_seq > 0 ? max_seq : std::min(spec.context, kDefaultContext);
 }
 
 Result<ModelSpec> read_model_spec(const TensorSource& source) {

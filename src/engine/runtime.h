@@ -82,6 +82,9 @@ class Runtime {
                                      const std::function<void(int, std::span<const float>)>& sink) = 0;
 };
 
+// Tokens that a sequence may hold, by RuntimeOptions::max_seq. kUsage: more than the model was trained for.
+Result<int> context_of(const ModelSpec& spec, int max_seq);
+
 // Reads the spec alone: what `info` shows without loading weights.
 Result<ModelSpec> read_model_spec(const TensorSource& source);
 

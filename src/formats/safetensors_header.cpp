@@ -1,6 +1,5 @@
 #include "formats/safetensors_header.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <unordered_set>
@@ -162,9 +161,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
 Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> file, std::string_view where) {
   static_assert(std::endian::native == std::endian::little);
-  constexpr size_t kHeadBytes = 512;
-  const std::string_view head(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kHeadBytes));
-  if (auto fault = wrong_download(head, where)) return tl::unexpected(std::move(*fault));
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  if (auto fault = wrong_download(bytes, where)) return tl::unexpected(std::move(*fault));
   if (file.size() < kLengthBytes)
     return fail(ErrorCode::kBadFile, "{}: {} bytes are no safetensors file; the download stopped early, fetch it again",
                 where, file.size());
@@ -177,7 +175,7 @@ Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> fil
                 "damaged: fetch it again",
                 where, length, left);
   if (length == 0) return fail(ErrorCode::kBadFile, "{}: the header is empty; fetch the file again", where);
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, size_t(length));
+  const std::string_view text = bytes.substr(kLengthBytes, size_t(length));
   SafetensorsHeader header;
   header.data_start = kLengthBytes + length;
   HeaderReader reader(header.entries, where);

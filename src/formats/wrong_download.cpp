@@ -4,12 +4,14 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/ascii.h"
 #include "base/words.h"
 
 namespace anedvd {
 namespace {
 
-constexpr size_t kShown = 16;  // bytes of a foreign file that the message quotes
+constexpr size_t kShown = 16;           // bytes of a foreign file that the message quotes
+constexpr size_t kPointerBytes = 1024;  // Git LFS: a pointer file is smaller (git-lfs docs/spec.md)
 
 std::string_view without_leading_space(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // byte order mark
@@ -17,15 +19,12 @@ std::string_view without_leading_space(std::string_view text) {
   return first == std::string_view::npos ? std::string_view() : text.substr(first);
 }
 
-bool starts_like(std::string_view text, std::string_view lower_case) {
-  if (text.size() < lower_case.size()) return false;
-  return std::equal(lower_case.begin(), lower_case.end(), text.begin(),
-                    [](char want, char got) { return want == (got >= 'A' && got <= 'Z' ? char(got + 32) : got); });
-}
-
 bool is_web_page(std::string_view text) {
-  return starts_like(text, "<!doctype") || starts_like(text, "<html") || starts_like(text, "<head") ||
-         starts_like(text, "<?xml") || starts_like(text, "<!--");
+  constexpr size_t kLongestTag = 9;
+  const std::string start = lower_ascii(text.substr(0, kLongestTag));
+  for (const std::string_view tag : {"<!doctype", "<html", "<head", "<?xml", "<!--"})
+    if (start.starts_with(tag)) return true;
+  return false;
 }
 
 // " to 98.3 MB", or nothing if the pointer does not say.
@@ -45,7 +44,8 @@ std::string shown_start(std::string_view text) {
   return visible(text.substr(0, std::min(end, kShown)));
 }
 
-std::optional<Error> wrong_download(std::string_view head, std::string_view where) {
+std::optional<Error> wrong_download(std::string_view file, std::string_view where) {
+  const std::string_view head = file.substr(0, kPointerBytes);
   const std::string_view text = without_leading_space(head);
   if (is_web_page(text))
     return Error{

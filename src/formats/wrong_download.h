@@ -9,8 +9,8 @@
 
 namespace anedvd {
 
-// The error for a file that begins with `head`, if it is such a thing. `where` names the file.
-std::optional<Error> wrong_download(std::string_view head, std::string_view where);
+// The error for a file that is such a thing, by its beginning: no more of it need be given. `where` names it.
+std::optional<Error> wrong_download(std::string_view file, std::string_view where);
 
 // The beginning as a person should see it: up to the end of a tag or line, so `<!DOCTYPE html` and not half a word.
 std::string shown_start(std::string_view text);

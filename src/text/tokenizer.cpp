@@ -12,4 +12,9 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const Token> ids, bool
   return text;
 }
 
+void add_bos(const Tokenizer& tokenizer, std::vector<Token>& ids) {
+  const std::optional<Token> bos = tokenizer.bos();
+  if (tokenizer.adds_bos() && bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+}
+
 }  // namespace anedvd

@@ -51,6 +51,9 @@ class Tokenizer {
 // The bytes that the ids of a whole text stand for, without the space that encoding put before it.
 std::string text_of(const Tokenizer& tokenizer, std::span<const Token> ids, bool with_control = false);
 
+// Puts BOS before a raw prompt that does not begin with it, where the model wants one.
+void add_bos(const Tokenizer& tokenizer, std::vector<Token>& ids);
+
 // Builds the tokenizer that a GGUF file's `tokenizer.ggml.*` keys describe. Tables are built when first needed.
 // `where` names the file in errors. kUnsupported: a tokenizer model or pre-tokenizer that anedvd lacks (named); kBadFile: broken tables.
 // The result borrows strings from `config`.

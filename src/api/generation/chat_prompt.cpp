@@ -251,11 +251,6 @@ ApiResult<ChatPrompt> make_chat_prompt(const ServedModel& model, const ChatPromp
   return std::move(*shorter);
 }
 
-void add_bos(const Tokenizer& tokenizer, std::vector<Token>& ids) {
-  if (tokenizer.adds_bos() && tokenizer.bos() && (ids.empty() || ids.front() != *tokenizer.bos()))
-    ids.insert(ids.begin(), *tokenizer.bos());
-}
-
 std::vector<Token> encode_raw(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<Token> ids = tokenizer.encode(text, Specials::kAsTokens);
   add_bos(tokenizer, ids);

@@ -38,9 +38,6 @@ ApiResult<ChatPrompt> make_chat_prompt(const ServedModel& model, const ChatPromp
 // The same without asking whether it fits: for counting.
 ApiResult<ChatPrompt> render_chat(const ServedModel& model, const ChatPromptInput& input);
 
-// Puts BOS before what does not begin with it, where the model wants one.
-void add_bos(const Tokenizer& tokenizer, std::vector<Token>& ids);
-
 // Tokens of a text prompt, with BOS where the model wants one.
 std::vector<Token> encode_raw(const Tokenizer& tokenizer, std::string_view text);
 

@@ -4,6 +4,7 @@
 
 #include "api/generation/chat_prompt.h"
 #include "api/generation/fill_in_middle.h"
+#include "engine/generate.h"
 
 namespace anedvd {
 namespace {

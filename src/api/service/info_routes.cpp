@@ -75,10 +75,9 @@ bool asks_as_anthropic(const Request& request) {
   return false;
 }
 
-// Anthropic's clients take an object or nothing here.
-Json anthropic_model(const ModelStatus& status, int max_seq) {
+Json model_for(const Request& request, const ModelStatus& status, int max_seq) {
   Json json = model_json(status, max_seq);
-  json["capabilities"] = nullptr;
+  if (asks_as_anthropic(request)) json["capabilities"] = nullptr;  // those clients take an object or nothing here
   return json;
 }
 
@@ -137,11 +136,9 @@ Answer Service::health(const Request& request) {
 }
 
 Answer Service::models(const Request& request) {
-  const bool anthropic = asks_as_anthropic(request);
   Json data = Json::array();
-  for (const ModelStatus& status : models_.list())
-    data.push_back(anthropic ? anthropic_model(status, options_.max_seq) : model_json(status, options_.max_seq));
-  if (!anthropic) return json_answer({{"object", "list"}, {"data", std::move(data)}});
+  for (const ModelStatus& status : models_.list()) data.push_back(model_for(request, status, options_.max_seq));
+  if (!asks_as_anthropic(request)) return json_answer({{"object", "list"}, {"data", std::move(data)}});
   Json first = data.front()["id"], last = data.back()["id"];
   return json_answer(
       {{"data", std::move(data)}, {"has_more", false}, {"first_id", std::move(first)}, {"last_id", std::move(last)}});
@@ -152,9 +149,7 @@ Answer Service::model(const Request& request) {
   const auto known = models_.resolve(id, ApiDialect::kOpenAi);
   if (!known) return refused(request, known.error());
   for (const ModelStatus& status : models_.list())
-    if (status.facts.id == *known)
-      return json_answer(asks_as_anthropic(request) ? anthropic_model(status, options_.max_seq)
-                                                    : model_json(status, options_.max_seq));
+    if (status.facts.id == *known) return json_answer(model_for(request, status, options_.max_seq));
   return refused(request, {.status = 404, .type = "not_found_error", .code = "model_not_found"});
 }
 

@@ -80,7 +80,7 @@ uint64_t cgroup_memory(const std::string& membership, const std::string& root) {
       left = std::min(left, is_v2 ? left_in_group(group, "memory.max", "memory.current", " active_file inactive_file ")
                                   : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes",
                                                   " total_active_file total_inactive_file "));
-      if (group == top || !group.has_relative_path() || group.string().size() <= top.string().size()) break;
+      if (group.string().size() <= top.string().size()) break;
       group = group.parent_path();
     }
   }

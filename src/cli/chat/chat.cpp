@@ -17,14 +17,13 @@
 #include "cli/chat/key_decoder.h"
 #include "cli/chat/private_file.h"
 #include "cli/commands/run_session.h"
+#include "cli/model_path.h"
 #include "cli/terminal/input.h"
 
 namespace anedvd {
 namespace {
 
-std::string plural(size_t count, std::string_view one) {
-  return fmt::format("{} {}{}", with_commas(int64_t(count)), one, count == 1 ? "" : "s");
-}
+std::string model_shown(const Runtime& runtime) { return visible(model_title(runtime.source().path())); }
 
 // A file that /save may write over: none, an empty one, or an earlier save of this chat.
 Result<> check_replaceable(const std::string& path, const std::string& id) {
@@ -49,12 +48,12 @@ Result<Chat> Chat::make(Engine& engine, const Args& args, const Console& console
   Chat chat(engine, console, terminal, std::move(session), std::move(settings), is_styled);
   chat.log_.id = new_chat_id();
   chat.log_.system = args.text("--system").value_or("");
-  chat.log_.model = model_title(engine.runtime());
+  chat.log_.model = model_shown(engine.runtime());
   return chat;
 }
 
 std::string Chat::banner() const {
-  return fmt::format("{} · {} · context {}", model_title(engine_->runtime()), engine_->runtime().info().device,
+  return fmt::format("{} · {} · context {}", model_shown(engine_->runtime()), engine_->runtime().info().device,
                      with_commas(session_.context_size()));
 }
 
@@ -151,7 +150,7 @@ void Chat::reset() {
   fresh.id = new_chat_id();
   fresh.system = log_.system;
   fresh.model = log_.model;
-  say(fmt::format("forgot {}", plural(log_.branch.size(), "message")));
+  say(fmt::format("forgot {}", count_words(int64_t(log_.branch.size()), "message")));
   log_ = std::move(fresh);
   session_.forget_cut();
 }
@@ -192,12 +191,13 @@ Result<> Chat::set_pair(const std::string& argument) {
 
 void Chat::show() {
   const auto row = [&](std::string_view what, const std::string& words) { say(fmt::format("{:<9}{}", what, words)); };
-  row("model", fmt::format("{} · {} · chat template: {}", model_title(engine_->runtime()),
+  row("model", fmt::format("{} · {} · chat template: {}", model_shown(engine_->runtime()),
                            engine_->runtime().info().device, visible(session_.template_origin())));
   row("context", fmt::format("{} of {} tokens in use", with_commas(session_.progress().done),
                              with_commas(session_.context_size())));
-  row("chat", log_.branch.empty() ? "no messages"
-                                  : fmt::format("{} · {}", plural(log_.branch.size(), "message"), visible(log_.title)));
+  row("chat", log_.branch.empty()
+                  ? "no messages"
+                  : fmt::format("{} · {}", count_words(int64_t(log_.branch.size()), "message"), visible(log_.title)));
   row("system", log_.system.empty() ? "–" : visible(log_.system, 2000));
   row("settings", settings_.words());
 }
@@ -213,7 +213,8 @@ Result<Chat::Next> Chat::retry() {
 Result<> Chat::undo() {
   if (!log_.forget_last_turn()) return fail(ErrorCode::kUsage, "/undo: no message yet; write one");
   session_.forget_cut();
-  say(fmt::format("forgot the last message and its answer; {} left", plural(log_.branch.size(), "message")));
+  say(fmt::format("forgot the last message and its answer; {} left",
+                  count_words(int64_t(log_.branch.size()), "message")));
   return {};
 }
 
@@ -253,7 +254,7 @@ Result<> Chat::save(const std::string& argument) {
   log_.settings = settings_.to_json().dump();
   const std::string text = export_chat(log_, now_ms());
   ANEDVD_TRY_VOID(write_private_file(path, text));
-  say(fmt::format("saved {} to {}", plural(log_.branch.size(), "message"), visible(path)));
+  say(fmt::format("saved {} to {}", count_words(int64_t(log_.branch.size()), "message"), visible(path)));
   return {};
 }
 
@@ -274,7 +275,7 @@ Result<> Chat::load(const std::string& argument) {
   log.model = log_.model;
   log_ = std::move(log);
   session_.forget_cut();
-  say(fmt::format("loaded {}{}: {}", plural(log_.branch.size(), "message"),
+  say(fmt::format("loaded {}{}: {}", count_words(int64_t(log_.branch.size()), "message"),
                   count > 1 ? fmt::format(" of the newest of {} chats", with_commas(int64_t(count))) : "",
                   log_.title.empty() ? "no title" : visible(log_.title)));
   return {};

@@ -21,10 +21,4 @@ std::string reading_line(const ReadingProgress& progress) {
   return fmt::format("reading {}/{} tokens", with_commas(progress.done), with_commas(progress.total));
 }
 
-std::string model_title(const Runtime& runtime) {
-  std::filesystem::path path = runtime.source().path();
-  if (!path.has_filename()) path = path.parent_path();
-  return visible(path.extension() == ".gguf" ? path.stem().string() : path.filename().string());
-}
-
 }  // namespace anedvd

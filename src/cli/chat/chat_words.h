@@ -13,7 +13,4 @@ std::string status_line(const ChatAnswer& answer, int context);
 // reading 1,024/3,210 tokens
 std::string reading_line(const ReadingProgress& progress);
 
-// The name that a person knows a model by: the file's without its ending, or the folder's.
-std::string model_title(const Runtime& runtime);
-
 }  // namespace anedvd

@@ -31,8 +31,6 @@ namespace {
 using Rows = std::vector<std::pair<std::string, std::string>>;
 using Json = nlohmann::ordered_json;
 
-constexpr int kDefaultContext = 4096;  // RuntimeOptions::max_seq says so
-
 // Bytes of tensors by type, and parameters in all.
 struct Contents {
   std::map<DType, uint64_t> bytes;
@@ -79,15 +77,6 @@ uint64_t kv_token_bytes(const ModelSpec& spec) {
   for (const LayerSpec& layer : spec.layers)
     if (!layer.kv_from_layer) bytes += uint64_t(layer.kv_heads) * uint64_t(layer.head_dim) * 2 * sizeof(uint16_t);
   return bytes;
-}
-
-// Tokens that `run` with the same --max-seq would hold, or its refusal.
-Result<int> context_of(const Args& args, const ModelSpec& spec) {
-  const int64_t context = args.integer("--max-seq").value_or(std::min(spec.context, kDefaultContext));
-  if (context > spec.context)
-    return fail(ErrorCode::kUsage, "--max-seq {}: the model was trained for {}; use at most that", context,
-                with_commas(spec.context));
-  return int(context);
 }
 
 void describe_spec(const ModelSpec& spec, const Contents& contents, int context, Rows& rows, Json& json) {
@@ -157,11 +146,6 @@ void describe_memory(const Args& args, const TensorSource& source, const ModelSp
                         weights < free ? "use a smaller --max-seq or --parallel" : "use a smaller quantisation"));
 }
 
-// "x" of "a/x.gguf" and of the folder "a/x/".
-std::string name_of(const std::filesystem::path& path) {
-  return (path.has_filename() ? path.stem() : path.parent_path().filename()).string();
-}
-
 Result<ExitCode> run_info(const Args& args) {
   const Console console = Console::from(args);
   ANEDVD_TRY_VOID(select_kernels());  // a level of ANEDVD_SIMD that is none is told as every command tells it
@@ -196,19 +180,19 @@ Result<ExitCode> run_info(const Args& args) {
     const std::string title(source->config().string("general.name").value_or(""));
     const std::string architecture(
         source->config().string("general.architecture").value_or(spec ? std::string_view(spec->architecture) : ""));
-    model["name"] = title.empty() ? name_of(path) : title;
+    model["name"] = title.empty() ? model_title(path) : title;
     model["architecture"] = architecture;
     model["parameters"] = contents.parameters;
     model["type"] = main_type(contents);
     model["file_bytes"] = source->file_bytes();
     for (const auto& [dtype, bytes] : contents.bytes) model["types"][std::string(format_of(dtype).name)] = bytes;
-    rows.emplace_back("model", fmt::format("{} ({})", title.empty() ? visible(name_of(path)) : visible(title),
+    rows.emplace_back("model", fmt::format("{} ({})", title.empty() ? visible(model_title(path)) : visible(title),
                                            visible(architecture)));
     rows.emplace_back("file", fmt::format("{} · {} · {}", container_words(*source), main_type(contents),
                                           size_words(source->file_bytes())));
     int context = 0;
     if (spec) {
-      ANEDVD_TRY(context, context_of(args, *spec));
+      ANEDVD_TRY(context, context_of(*spec, int(args.integer("--max-seq").value_or(0))));
       describe_spec(*spec, contents, context, rows, model);
     } else {
       rows.emplace_back("shape", fmt::format("– ({})", spec.error().message));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/words.h"
 #include "cli/models/known_models.h"
 
@@ -22,7 +23,7 @@ bool looks_like_model(const std::string& word) {
   if (word.find('/') != std::string::npos || word.ends_with(".gguf")) return true;
   std::vector<std::string> known;
   for (const KnownModel& model : known_models()) known.emplace_back(model.alias);
-  if (!nearest(lower_case(word), known).empty()) return true;
+  if (!nearest(lower_ascii(word), known).empty()) return true;
   const bool letters = has([](char c) { return std::isalpha(uint8_t(c)) != 0; });
   const bool digits = has([](char c) { return std::isdigit(uint8_t(c)) != 0; });
   return letters && digits;

@@ -74,7 +74,7 @@ Result<ExitCode> run_perplexity(const Args& args) {
              load_runtime(args.positionals().empty() ? *args.text("--model") : args.positionals()[0], options));
   ANEDVD_TRY(const Tokenizer* tokenizer, runtime->tokenizer());
   std::vector<Token> ids = tokenizer->encode(text, Specials::kAsText);
-  if (tokenizer->adds_bos() && tokenizer->bos()) ids.insert(ids.begin(), *tokenizer->bos());
+  add_bos(*tokenizer, ids);
   const int window = runtime->info().max_seq;
   if (ids.size() < size_t(window))
     return fail(ErrorCode::kUsage, "--file: {} tokens, a window takes {}; give a longer text or a smaller --max-seq",

@@ -52,7 +52,7 @@ Result<> check_output(const std::filesystem::path& in, const std::filesystem::pa
   };
   const bool is_beside = std::filesystem::equivalent(is_folder ? in : folder(in), folder(out), error);
   const bool is_shard = !shards_name(in).empty() && shards_name(in) == shards_name(out);
-  if (is_beside && (is_folder || is_shard) && (is_shard || out.extension() != ".gguf"))
+  if (is_beside && (is_shard || (is_folder && out.extension() != ".gguf")))
     return fail(ErrorCode::kUsage, "{}: is a part of the input; give the output another name", visible(out.string()));
   if (!is_model_file(out))
     return fail(ErrorCode::kUsage, "{}: is there, and is no model; give the output another name",

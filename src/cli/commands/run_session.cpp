@@ -158,8 +158,7 @@ class Question {
   Result<std::vector<Token>> ids(const std::string& text) const {
     if (!conversation_) {
       std::vector<Token> ids = tokenizer_->encode(text, Specials::kAsTokens);
-      const auto bos = tokenizer_->bos();
-      if (tokenizer_->adds_bos() && bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+      add_bos(*tokenizer_, ids);
       return ids;
     }
     Json messages = Json::array();

@@ -39,10 +39,6 @@ std::string size_of_file(const std::filesystem::path& path) {
   return error || bytes == 0 ? "" : fmt::format(" ({})", size_words(bytes));
 }
 
-std::string count_words(int count) {
-  return count == 1 ? "1 answer running" : fmt::format("{} answers running", count);
-}
-
 LogStyle log_style(const Args& args, const Console& console) {
   if (args.given("--json")) return LogStyle::kJson;
   return console.err_is_terminal ? LogStyle::kTerminal : LogStyle::kKeyValue;
@@ -113,8 +109,8 @@ Result<ExitCode> run_serve(const Args& typed) {
     const int active = server->active();
     if (!std::exchange(is_stopping, true))
       console.note(active == 0 ? "stopping"
-                               : fmt::format("stopping: {}, up to {:.0f} s (Ctrl-C again: now)", count_words(active),
-                                             settings.server.drain_seconds));
+                               : fmt::format("stopping: {} running, up to {:.0f} s (Ctrl-C again: now)",
+                                             count_words(active, "answer"), settings.server.drain_seconds));
     server->stop();
   });
   service.close();

@@ -1,5 +1,7 @@
 #include "cli/models/known_models.h"
 
+#include "base/ascii.h"
+
 namespace anedvd {
 
 // Sizes and digests: taken from the files of the packages themselves (PyPI, simple index) and their unpacked members. hub_file of smollm2:
@@ -43,15 +45,8 @@ uint64_t KnownModel::download_bytes() const {
   return sum;
 }
 
-std::string lower_case(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-  return lower;
-}
-
 const KnownModel* find_known_model(std::string_view word) {
-  const std::string wanted = lower_case(word);
+  const std::string wanted = lower_ascii(word);
   for (const KnownModel& model : known_models())
     if (model.alias == wanted || model.name == wanted) return &model;
   return nullptr;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,10 +32,7 @@ struct KnownModel {
 
 std::span<const KnownModel> known_models();
 
-// Names of models differ in more than the case of their letters: "SmolLM2" is smollm2. ASCII only, as names are.
-std::string lower_case(std::string_view name);
-
-// By alias or name in any case; nullptr: unknown.
+// By alias or name, in any case ("SmolLM2" is smollm2); nullptr: unknown.
 const KnownModel* find_known_model(std::string_view word);
 
 constexpr std::string_view kDefaultModel = "smollm2";

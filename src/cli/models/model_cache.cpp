@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/statvfs.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/words.h"
 #include "cli/models/known_models.h"
@@ -98,7 +99,7 @@ std::string ModelCache::spelling_of(const std::string& word) const {
   std::error_code error;
   if (is_model_name(word) && std::filesystem::is_regular_file(model_file(word), error)) return word;
   for (const CachedModel& model : list())
-    if (lower_case(model.name) == lower_case(word)) return model.name;
+    if (lower_ascii(model.name) == lower_ascii(word)) return model.name;
   return word;
 }
 
@@ -157,8 +158,8 @@ tl::unexpected<Error> unknown_model(const std::string& word, const ModelCache& c
     names.emplace_back(model.name);
   }
   for (const CachedModel& model : cache.list()) names.push_back(model.name);
-  for (const std::string& name : names) lower.push_back(lower_case(name));
-  const auto found = std::find(lower.begin(), lower.end(), nearest(lower_case(word), lower));
+  for (const std::string& name : names) lower.push_back(lower_ascii(name));
+  const auto found = std::find(lower.begin(), lower.end(), nearest(lower_ascii(word), lower));
   const std::string like = found == lower.end() ? "" : names[size_t(found - lower.begin())];
   std::string advice = fmt::format("did you mean {}?", like);
   if (like.empty()) {

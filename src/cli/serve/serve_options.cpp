@@ -9,6 +9,7 @@
 #include "cli/commands/run_session.h"
 #include "cli/devices.h"
 #include "cli/engine_options.h"
+#include "cli/model_path.h"
 #include "cli/option_groups.h"
 #include "cli/terminal/input.h"
 #include "cli/version.h"
@@ -417,13 +418,12 @@ std::vector<ModelEntry> model_entries(const std::vector<std::string>& words,
                                       const std::vector<std::filesystem::path>& paths) {
   std::vector<ModelEntry> entries;
   for (size_t i = 0; i < paths.size(); ++i) {
-    std::filesystem::path name = paths[i].filename();
-    if (name.empty()) name = paths[i].parent_path().filename();  // a folder with a slash at its end
-    std::string id = name.extension() == ".gguf" ? name.stem().string() : name.string();
+    const std::string title = model_title(paths[i]);
+    std::string id = title;
     const auto is_taken = [&](const std::string& wanted) {
       return std::any_of(entries.begin(), entries.end(), [&](const ModelEntry& entry) { return entry.id == wanted; });
     };
-    for (int number = 2; is_taken(id); ++number) id = fmt::format("{}-{}", name.stem().string(), number);
+    for (int number = 2; is_taken(id); ++number) id = fmt::format("{}-{}", title, number);
     ModelEntry entry{id, paths[i]};
     if (words[i] != id && words[i].find('/') == std::string::npos) entry.aliases.push_back(words[i]);
     entries.push_back(std::move(entry));

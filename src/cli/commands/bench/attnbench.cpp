@@ -200,10 +200,10 @@ Result<ExitCode> run_attnbench(const Args& args) {
         {"threads", threads}, {"reps", reps},         {"simd", kernels->words}};
     text = object.dump() + "\n";
   } else {
-    text = table.render(console.out_columns) +
-           fmt::format("{} heads ({} kv) × {} · cpu {} · {} {}\nmedian of {}; nothing else should run meanwhile\n",
-                       shape.heads, shape.kv_heads, shape.head_dim, kernels->words, threads,
-                       threads == 1 ? "thread" : "threads", reps);
+    text =
+        table.render(console.out_columns) +
+        fmt::format("{} heads ({} kv) × {} · cpu {} · {}\nmedian of {}; nothing else should run meanwhile\n",
+                    shape.heads, shape.kv_heads, shape.head_dim, kernels->words, count_words(threads, "thread"), reps);
   }
   ANEDVD_TRY_VOID(write_out(text));
   return kDone;

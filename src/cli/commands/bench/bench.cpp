@@ -184,8 +184,8 @@ Result<ExitCode> report(const Args& args, const Console& console, Runtime& runti
   add_row(table, "prompt", plan.prompt, prompt_rates);
   add_row(table, "answer", plan.gen, gen_rates);
   std::string text = table.render(console.out_columns);
-  text += fmt::format("load {} · peak {} · {} {} · {} {}\n", duration_words(info.load_seconds), size_words(peak),
-                      info.device, info.simd, info.threads, info.threads == 1 ? "thread" : "threads");
+  text += fmt::format("load {} · peak {} · {} {} · {}\n", duration_words(info.load_seconds), size_words(peak),
+                      info.device, info.simd, count_words(info.threads, "thread"));
   if (shares) text += words_of(*shares);
   if (plan.parallel > 0) text += fmt::format("{} at the same time\n", plan.parallel);
   if (plan.depth > 0) text += fmt::format("after {} tokens of context\n", with_commas(plan.depth));

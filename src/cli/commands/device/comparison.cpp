@@ -73,7 +73,7 @@ Result<std::vector<std::vector<Token>>> comparison_prompts(const Args& args, Run
   if (args.given("--prompt")) texts = {*args.text("--prompt")};
   for (const std::string& text : texts) {
     std::vector<Token> ids = (*tokenizer)->encode(text, Specials::kAsText);
-    if ((*tokenizer)->adds_bos() && (*tokenizer)->bos()) ids.insert(ids.begin(), *(*tokenizer)->bos());
+    add_bos(**tokenizer, ids);
     if (ids.empty()) return fail(ErrorCode::kUsage, "--prompt: no token in it; give some text");
     if (ids.size() > size_t(runtime.info().max_seq)) ids.resize(size_t(runtime.info().max_seq));
     prompts.push_back(std::move(ids));
